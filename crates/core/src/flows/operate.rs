@@ -1,0 +1,170 @@
+//! What a person does with a record in review: settle it, or start look-ups again.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::record_outcome::replacement;
+use super::submit::state_text;
+use crate::commit::{Change, Commit, NoBase, commit, read_base};
+use crate::ids::{ExternalId, HistoryId, derive_reference};
+use crate::input::Input;
+use crate::ports::{Clock, GuardedWrite, Random, StoreError, clock_deadline};
+use crate::progress::{Progress, Submission, SubmissionOutcome, SubmitEvidence, Unknown};
+use crate::record::HistoryRecord;
+use crate::state::Event;
+
+/// What a person decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Operation {
+    /// It ended as delivered.
+    SettleSucceeded,
+    /// It ended as not delivered.
+    SettleFailed,
+    /// Look up again.
+    Resume {
+        /// The API's id, where the record does not know it, or knows a wrong one.
+        external_id: Option<ExternalId>,
+        /// The new deadline, counted from now.
+        give_up: SignedDuration,
+    },
+}
+
+/// What became of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Operated {
+    /// It is written.
+    Done {
+        /// The state after it.
+        state: String,
+    },
+    /// It is not possible, and why.
+    Refused(String),
+    /// Somebody changed the record in between: look again.
+    ChangedElsewhere,
+    /// The store did not do it.
+    Failed(StoreError),
+}
+
+/// Carries out a person's decision, guarded like every write; the reason stays in the trail.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "who, why and until when are all said by the caller"
+)]
+pub async fn operate(
+    store: &impl GuardedWrite,
+    world: &(impl Clock + Random),
+    stage: &str,
+    id: &HistoryId,
+    operation: &Operation,
+    by: &str,
+    reason: &str,
+    until: Timestamp,
+) -> Operated {
+    let base = match read_base(store, world, id, until).await {
+        Ok(base) => base,
+        Err(NoBase::Store(error)) => return Operated::Failed(error),
+        Err(NoBase::Unsettled) => return Operated::ChangedElsewhere,
+    };
+    let change = match change_of(base.record(), stage, operation, world.now()) {
+        Ok(change) => change,
+        Err(why) => return Operated::Refused(why),
+    };
+    let mut change = change;
+    change.note.by = Some(crate::text::harmless(by, 200));
+    change.note.reason = Some(crate::text::harmless(reason, 300));
+    match commit(store, world, &base, change, until).await {
+        Commit::Written { state, .. } => Operated::Done {
+            state: state.map_or_else(String::new, |state| state.label().to_owned()),
+        },
+        Commit::SkippedConflict => Operated::ChangedElsewhere,
+        Commit::Illegal(illegal) => Operated::Refused(illegal.to_string()),
+        Commit::ForeignState => Operated::Refused(format!(
+            "the state field holds {:?}, which is no state; set it to needs_review first",
+            state_text(base.record())
+        )),
+        Commit::NotWritten(error) | Commit::Unconfirmed(error) => Operated::Failed(error),
+    }
+}
+
+fn change_of(
+    record: &HistoryRecord,
+    stage: &str,
+    operation: &Operation,
+    now: Timestamp,
+) -> Result<Change, String> {
+    let progress = Progress::decode(record.progress.as_deref());
+    match operation {
+        Operation::SettleSucceeded | Operation::SettleFailed => {
+            let mut progress = match progress {
+                Ok(progress) => progress,
+                Err(crate::progress::ProgressError::Newer(v)) => {
+                    return Err(format!(
+                        "the progress has format {v}: use that version's command"
+                    ));
+                }
+                Err(_) => replacement(record.progress.as_deref()),
+            };
+            progress.stop_checking();
+            let event = if *operation == Operation::SettleSucceeded {
+                Event::SettledSucceeded
+            } else {
+                Event::SettledFailed
+            };
+            Ok(Change::of(event, progress))
+        }
+        Operation::Resume {
+            external_id,
+            give_up,
+        } => {
+            let mut progress = progress.map_err(|error| error.to_string())?;
+            name_external_id(&mut progress, record, stage, external_id.clone(), now)?;
+            progress.clear_schedule();
+            progress.set_deadline(clock_deadline(now, *give_up));
+            progress.check_at(now);
+            Ok(Change::of(Event::Resumed, progress))
+        }
+    }
+}
+
+/// Look-ups need the API's id: the one that is known, or the one the person names.
+fn name_external_id(
+    progress: &mut Progress,
+    record: &HistoryRecord,
+    stage: &str,
+    given: Option<ExternalId>,
+    now: Timestamp,
+) -> Result<(), String> {
+    let known = progress
+        .submission
+        .as_ref()
+        .and_then(|s| s.external_id.clone());
+    let id = given
+        .or(known)
+        .ok_or("no external id is known: name it with --external-id, or settle the send")?;
+    if let Some(submission) = &mut progress.submission {
+        submission.external_id = Some(id);
+        submission.outcome = SubmissionOutcome::Accepted;
+        return Ok(());
+    }
+    let input = Input::from_stored(record.input.as_deref().unwrap_or_default());
+    let driver = progress.claim.as_ref().map(|claim| claim.driver.clone());
+    let driver = match (driver, input) {
+        (Some(driver), _) => driver,
+        (None, Ok(input)) => input.driver,
+        (None, Err(bad)) => return Err(format!("the driver is not known: {bad}")),
+    };
+    let document = progress.document.as_ref().map(|document| document.sha256);
+    let document = document.ok_or("no document was confirmed: settle the send instead")?;
+    progress.submission = Some(Submission {
+        driver,
+        reference: derive_reference(stage, &record.id, &document),
+        outcome: SubmissionOutcome::Accepted,
+        external_id: Some(id),
+        at: crate::progress::whole_seconds(now),
+        evidence: SubmitEvidence {
+            class: "named by a person".to_owned(),
+            ..SubmitEvidence::default()
+        },
+        unknown: Unknown::default(),
+    });
+    Ok(())
+}

@@ -1,0 +1,5 @@
+mod answers;
+mod requests;
+mod signed;
+mod support;
+mod totality;

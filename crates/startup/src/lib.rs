@@ -1,0 +1,24 @@
+#![doc = include_str!("../README.md")]
+
+mod config;
+mod drivers;
+mod environment;
+mod error;
+mod keys;
+mod logs;
+mod metrics;
+mod read;
+mod secrets;
+mod system;
+
+pub use config::{Config, Documents, Intake, Poller, SideEffect, SigningKey};
+pub use drivers::DriverFile;
+pub use environment::{CONFIG_VARIABLE, Environment, OVERRIDE_PREFIX};
+pub use error::StartError;
+pub use keys::{SAMPLE, asked_keys, table_differences};
+pub use logs::{Logs, logs_to};
+pub use metrics::{MetricsLine, Unit};
+pub use read::load;
+pub use secrecy::{ExposeSecret, SecretString};
+pub use secrets::{SecretMistake, SecretStore, Secrets};
+pub use system::{OsRandom, SystemClock, tls};

@@ -1,0 +1,188 @@
+//! One line of metrics for each invocation, in CloudWatch's embedded metric format.
+
+use std::io::{self, Write as _};
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+/// The longest property text, in bytes.
+const MAX_PROPERTY: usize = 1024;
+
+/// What a metric counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Things.
+    Count,
+    /// Thousandths of a second.
+    Milliseconds,
+    /// Bytes.
+    Bytes,
+}
+
+impl Unit {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Count => "Count",
+            Self::Milliseconds => "Milliseconds",
+            Self::Bytes => "Bytes",
+        }
+    }
+}
+
+/// The metrics of one invocation. The dimensions are the function and the stage and nothing else: every new
+/// value of a dimension is a new metric, so text from outside must never become one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MetricsLine {
+    function: &'static str,
+    stage: String,
+    metrics: Vec<(&'static str, f64, Unit)>,
+    properties: Vec<(&'static str, String)>,
+}
+
+impl MetricsLine {
+    /// A line without metrics yet.
+    pub fn new(function: &'static str, stage: &str) -> Self {
+        Self {
+            function,
+            stage: stage.to_owned(),
+            metrics: Vec::new(),
+            properties: Vec::new(),
+        }
+    }
+
+    /// Adds a count. A later value of the same name replaces an earlier one.
+    #[must_use]
+    pub fn count(self, name: &'static str, value: usize) -> Self {
+        let value = u32::try_from(value).unwrap_or(u32::MAX);
+        self.metric(name, f64::from(value), Unit::Count)
+    }
+
+    /// Adds a metric; values that are no finite number are left out.
+    #[must_use]
+    pub fn metric(mut self, name: &'static str, value: f64, unit: Unit) -> Self {
+        if value.is_finite() {
+            self.metrics.retain(|(known, _, _)| *known != name);
+            self.metrics.push((name, value, unit));
+        }
+        self
+    }
+
+    /// Adds a text that can be searched for but is no dimension. Long text is cut at 1 KiB.
+    #[must_use]
+    pub fn property(mut self, name: &'static str, value: &str) -> Self {
+        let end = value.floor_char_boundary(MAX_PROPERTY);
+        self.properties.push((name, value[..end].to_owned()));
+        self
+    }
+
+    /// The line, without its line end.
+    pub fn render(&self, now: Timestamp) -> String {
+        let declared: Vec<Value> = self
+            .metrics
+            .iter()
+            .map(|(name, _, unit)| json!({"Name": name, "Unit": unit.name()}))
+            .collect();
+        let mut line = Map::new();
+        line.insert(
+            "_aws".into(),
+            json!({
+                "Timestamp": now.as_millisecond(),
+                "CloudWatchMetrics": [{
+                    "Namespace": "Sendtrail",
+                    "Dimensions": [["function", "stage"]],
+                    "Metrics": declared,
+                }],
+            }),
+        );
+        line.insert("function".into(), self.function.into());
+        line.insert("stage".into(), self.stage.clone().into());
+        for (name, value, _) in &self.metrics {
+            line.entry(*name).or_insert_with(|| number(*value));
+        }
+        for (name, value) in &self.properties {
+            line.entry(*name).or_insert_with(|| value.clone().into());
+        }
+        Value::Object(line).to_string()
+    }
+
+    /// Writes the line to standard output, from where Lambda takes it. Once for each invocation.
+    pub fn emit(&self, now: Timestamp) {
+        let line = self.render(now) + "\n";
+        // A closed standard output must not fail work that is already done.
+        let _ = io::stdout().lock().write_all(line.as_bytes());
+    }
+}
+
+/// Whole numbers are written without `.0`.
+fn number(value: f64) -> Value {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if value.fract() == 0.0 && value.abs() < EXACT {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "a whole number below 2^53 fits"
+        )]
+        return Value::from(value as i64);
+    }
+    Value::from(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rendered(line: &MetricsLine) -> Value {
+        let text = line.render(Timestamp::from_millisecond(1_700_000_000_123).unwrap());
+        assert!(!text.contains('\n'));
+        serde_json::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn a_line_declares_every_metric_it_holds() {
+        let line = MetricsLine::new("poller", "prod")
+            .count("Scanned", 3)
+            .metric("Duration", 12.5, Unit::Milliseconds)
+            .property("tick", "41");
+        assert_eq!(
+            rendered(&line),
+            json!({
+                "_aws": {"Timestamp": 1_700_000_000_123_u64, "CloudWatchMetrics": [{
+                    "Namespace": "Sendtrail",
+                    "Dimensions": [["function", "stage"]],
+                    "Metrics": [{"Name": "Scanned", "Unit": "Count"}, {"Name": "Duration", "Unit": "Milliseconds"}],
+                }]},
+                "function": "poller", "stage": "prod", "Scanned": 3, "Duration": 12.5, "tick": "41",
+            })
+        );
+    }
+
+    #[test]
+    fn text_from_outside_replaces_neither_dimension_nor_metric() {
+        let line = MetricsLine::new("intake", "prod")
+            .property("function", "evil")
+            .property("stage", "evil")
+            .property("_aws", "evil")
+            .property("Refused", "evil\n{}")
+            .count("Refused", 1);
+        let value = rendered(&line);
+        assert_eq!(value["function"], "intake");
+        assert_eq!(value["stage"], "prod");
+        assert_eq!(value["Refused"], 1);
+        assert_eq!(
+            value["_aws"]["CloudWatchMetrics"][0]["Dimensions"],
+            json!([["function", "stage"]])
+        );
+    }
+
+    #[test]
+    fn values_that_are_no_number_are_left_out_and_repeats_replace() {
+        let line = MetricsLine::new("intake", "prod")
+            .metric("A", f64::NAN, Unit::Bytes)
+            .count("B", 1)
+            .count("B", 2)
+            .property("long", &"é".repeat(2000));
+        let value = rendered(&line);
+        assert!(value.get("A").is_none());
+        assert_eq!(value["B"], 2);
+        assert!(value["long"].as_str().unwrap().len() <= MAX_PROPERTY);
+    }
+}

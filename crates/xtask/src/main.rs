@@ -1,0 +1,3 @@
+//! The repository chores.
+
+fn main() {}
