@@ -1,1 +1,1 @@
-//! Acceptance tests live in `suite/`.
+//! Acceptance tests live in `suite/`; this crate has no code of its own.

@@ -27,7 +27,7 @@ pub enum Code {
     AlreadySent,
     /// The same `webhook-id` came before with another body.
     IdReused,
-    /// The ticket is for an older revision of the history record.
+    /// The ticket is for an older revision of the history record, or for other input than stands there.
     StaleTicket,
     /// The bytes are not the ones that were previewed.
     DocumentChanged,

@@ -6,8 +6,8 @@ use crate::{Code, Refusal, Request};
 
 /// Checks the Bearer token: a preview token or a confirm ticket.
 ///
-/// Give no `rev` in `expected` where the record is not read yet; a true token of an older
-/// revision is then the caller's `stale_ticket`.
+/// Give no `rev` and no `input_sha256` in `expected` where the record is not read yet; a true token of an
+/// older revision or of other input is then the caller's `stale_ticket`.
 ///
 /// # Errors
 /// `unauthorized` for a missing or bad token.

@@ -1,4 +1,4 @@
-//! Tokens the widget carries: what one may do, with which record, at which revision, until when.
+//! Tokens the widget carries: what one may do, with which record and input, at which revision, until when.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::Deserialize;
@@ -49,6 +49,8 @@ pub struct Claims {
     pub history_id: String,
     /// The record's `rev` when the token was made.
     pub rev: u64,
+    /// SHA-256 of the input text as it was saved, lower hex. `rev` does not rise when a person edits that text.
+    pub input_sha256: String,
     /// SHA-256 of the bytes shown, lower hex. A receipt has one; the others need none.
     pub document_sha256: Option<String>,
     /// First Unix second at which it is no longer good.
@@ -64,6 +66,8 @@ pub struct Expected<'a> {
     pub history_id: &'a str,
     /// The record's present `rev`; `None` where it is not known yet and compared later.
     pub rev: Option<u64>,
+    /// SHA-256 of the record's input text, lower hex; `None` where it is not known yet and compared later.
+    pub input_sha256: Option<&'a str>,
     /// SHA-256 of the bytes in hand, lower hex; `None` where it is not known or does not matter.
     pub document_sha256: Option<&'a str>,
 }
@@ -92,6 +96,9 @@ pub enum TokenError {
     /// Good, but the record has changed since, or not yet.
     #[error("the token is for another revision")]
     OtherRev,
+    /// Good, but the input is not the one that was saved.
+    #[error("the token is for other input")]
+    OtherInput,
     /// A good receipt for other bytes.
     #[error("the receipt is for another document")]
     OtherDocument,
@@ -111,6 +118,7 @@ impl TokenError {
             Self::OtherStage => "token_other_stage",
             Self::OtherRecord => "token_other_record",
             Self::OtherRev => "token_other_rev",
+            Self::OtherInput => "token_other_input",
             Self::OtherDocument => "token_other_document",
             Self::Expired => "token_expired",
         }
@@ -131,6 +139,7 @@ struct WireClaims {
     stage: String,
     history_id: String,
     rev: u64,
+    input_sha256: String,
     #[serde(default)]
     document_sha256: Option<String>,
     expires_at: i64,
@@ -152,6 +161,7 @@ impl TokenKey {
             "stage": self.stage,
             "history_id": claims.history_id,
             "rev": claims.rev,
+            "input_sha256": claims.input_sha256,
             "expires_at": claims.expires_at,
         });
         if let Some(sha256) = &claims.document_sha256 {
@@ -221,6 +231,7 @@ fn read_claims(payload: &str) -> Option<(Claims, String)> {
         purpose: Purpose::parse(&wire.purpose)?,
         history_id: wire.history_id,
         rev: wire.rev,
+        input_sha256: wire.input_sha256,
         document_sha256: wire.document_sha256,
         expires_at: wire.expires_at,
     };
@@ -239,6 +250,12 @@ fn compare(claims: &Claims, expected: &Expected<'_>, now_ms: i64) -> Result<(), 
     }
     if expected.rev.is_some_and(|rev| rev != claims.rev) {
         return Err(TokenError::OtherRev);
+    }
+    if expected
+        .input_sha256
+        .is_some_and(|due| due != claims.input_sha256)
+    {
+        return Err(TokenError::OtherInput);
     }
     if expected
         .document_sha256

@@ -21,4 +21,4 @@ pub use metrics::{MetricsLine, Unit};
 pub use read::load;
 pub use secrecy::{ExposeSecret, SecretString};
 pub use secrets::{SecretMistake, SecretStore, Secrets};
-pub use system::{OsRandom, SystemClock, tls};
+pub use system::{OsRandom, SystemClock, SystemWorld, tls};

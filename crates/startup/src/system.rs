@@ -45,6 +45,26 @@ impl Random for OsRandom {
     }
 }
 
+/// The machine's clock and random bits, for what wants both in one.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemWorld;
+
+impl Clock for SystemWorld {
+    fn now(&self) -> Timestamp {
+        SystemClock.now()
+    }
+
+    fn sleep(&self, duration: SignedDuration) -> impl Future<Output = ()> + Send {
+        SystemClock.sleep(duration)
+    }
+}
+
+impl Random for SystemWorld {
+    fn bits(&self) -> u128 {
+        OsRandom.bits()
+    }
+}
+
 /// TLS for clients: the ring provider, TLS 1.2 and 1.3, and Mozilla's roots, which are compiled in so that
 /// no file has to be found and parsed at start.
 ///
@@ -72,6 +92,18 @@ mod tests {
         assert_eq!(start.elapsed(), Duration::ZERO);
         SystemClock.sleep(SignedDuration::from_secs(3)).await;
         assert_eq!(start.elapsed(), Duration::from_secs(3));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_world_is_that_clock_and_those_bits() {
+        let before = SystemClock.now();
+        assert!(SystemWorld.now() >= before && SystemWorld.now() <= SystemClock.now());
+        let start = tokio::time::Instant::now();
+        SystemWorld.sleep(SignedDuration::from_secs(-5)).await;
+        assert_eq!(start.elapsed(), Duration::ZERO);
+        SystemWorld.sleep(SignedDuration::from_secs(3)).await;
+        assert_eq!(start.elapsed(), Duration::from_secs(3));
+        assert_ne!(SystemWorld.bits(), SystemWorld.bits());
     }
 
     #[test]

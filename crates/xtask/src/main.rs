@@ -1,3 +1,49 @@
-//! The repository chores.
+//! The repository's own chores: `cargo xtask help`.
+#![expect(clippy::print_stderr, clippy::print_stdout, reason = "a command talks to its terminal")]
 
-fn main() {}
+mod build;
+mod run;
+mod tools;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+The repository's chores.
+
+  cargo xtask demo [--json] [--only NAME]...   build, then run every scenario on a fresh local stack
+  cargo xtask local [--data DIR] [--endpoints FILE]
+                                               build, then keep a local stack running until Ctrl-C
+  cargo xtask test [--fast]                    every test there is; --fast leaves out the real binaries
+  cargo xtask lint                             format, clippy and documentation, warnings as errors
+  cargo xtask generate                         rewrite what is made from code: schema, diagram
+  cargo xtask bench                            start-up, memory and size of the release binaries
+  cargo xtask count                            tests counted by kind
+
+`demo` and `local` pass what follows on to the `sendtrail` command; try `cargo xtask demo --help`.";
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let chore = arguments.next().unwrap_or_else(|| "help".to_owned());
+    let rest: Vec<String> = arguments.collect();
+    let done = match chore.as_str() {
+        "demo" => run::sendtrail("demo", &rest),
+        "local" => run::sendtrail("local", &rest),
+        "test" => run::tests(&rest),
+        "lint" => run::lint(),
+        "generate" => run::generate(),
+        "bench" => run::bench(&rest),
+        "count" => run::count(),
+        "help" | "--help" | "-h" => {
+            println!("{HELP}");
+            Ok(())
+        }
+        other => Err(format!("no such chore: {other}\n\n{HELP}")),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("xtask: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}

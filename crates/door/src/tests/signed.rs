@@ -192,6 +192,7 @@ fn tokens_are_checked_with_the_gateways_clock_and_named_inside() {
         purpose,
         history_id: "7".into(),
         rev: 3,
+        input_sha256: "1a".repeat(32),
         document_sha256: Some("ab".repeat(32)),
         expires_at: NOW + 1,
     };
@@ -199,6 +200,7 @@ fn tokens_are_checked_with_the_gateways_clock_and_named_inside() {
         purpose,
         history_id: "7",
         rev: Some(3),
+        input_sha256: None,
         document_sha256: None,
     };
     let ticket = key.issue(&claims(Purpose::Confirm));
@@ -216,6 +218,15 @@ fn tokens_are_checked_with_the_gateways_clock_and_named_inside() {
             (Code::Unauthorized, "token_other_purpose")
         );
         let other = "cd".repeat(32);
+        let due = Expected {
+            input_sha256: Some(&other),
+            ..expected(Purpose::Receipt)
+        };
+        let other_input = verify_receipt(request, &key, &due).unwrap_err();
+        assert_eq!(
+            (other_input.code(), other_input.reason()),
+            (Code::Unauthorized, "token_other_input")
+        );
         let due = Expected {
             document_sha256: Some(&other),
             ..expected(Purpose::Receipt)

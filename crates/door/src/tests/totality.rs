@@ -19,6 +19,7 @@ fn serve(text: &str) -> Response {
             purpose,
             history_id: "7",
             rev: None,
+            input_sha256: None,
             document_sha256: None,
         };
         let _ = request.query("token");

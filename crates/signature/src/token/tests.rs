@@ -12,6 +12,7 @@ fn claims(purpose: Purpose) -> Claims {
         purpose,
         history_id: "4876876000000624001".into(),
         rev: 7,
+        input_sha256: "1a".repeat(32),
         document_sha256: (purpose == Purpose::Receipt).then(|| "ab".repeat(32)),
         expires_at: NOW + 60,
     }
@@ -22,6 +23,7 @@ fn expected(purpose: Purpose) -> Expected<'static> {
         purpose,
         history_id: "4876876000000624001",
         rev: Some(7),
+        input_sha256: None,
         document_sha256: None,
     }
 }
@@ -83,6 +85,46 @@ fn a_token_of_another_stage_key_record_or_rev_is_named_as_such() {
         assert_eq!(verify(&token, &other), Err(TokenError::OtherRev));
     }
     assert!(verify(&token, &Expected { rev: None, ..due }).is_ok());
+}
+
+#[test]
+fn a_token_of_any_purpose_is_for_its_input_only() {
+    let (same, other) = ("1a".repeat(32), "1b".repeat(32));
+    for purpose in [Purpose::Preview, Purpose::Confirm, Purpose::Receipt] {
+        let token = key("t", "local").issue(&claims(purpose));
+        let with = |sha| Expected {
+            input_sha256: Some(sha),
+            ..expected(purpose)
+        };
+        assert_eq!(verify(&token, &with(&same)), Ok(claims(purpose)));
+        for wrong in [other.as_str(), &same[1..], &same.to_uppercase(), ""] {
+            assert_eq!(verify(&token, &with(wrong)), Err(TokenError::OtherInput));
+        }
+    }
+}
+
+#[test]
+fn a_token_without_the_inputs_hash_is_malformed() {
+    let key = key("t", "local");
+    for purpose in [Purpose::Preview, Purpose::Confirm, Purpose::Receipt] {
+        let due = expected(purpose);
+        let mut wire = json!({
+            "purpose": purpose.as_str(), "stage": "local", "history_id": due.history_id, "rev": 7,
+            "document_sha256": "ab".repeat(32), "expires_at": NOW + 60,
+        });
+        let sealed = |wire: &serde_json::Value| {
+            let payload = URL_SAFE_NO_PAD.encode(wire.to_string());
+            let tag = key.mac(purpose, "local", &payload).tag();
+            format!("{payload}.{}", URL_SAFE_NO_PAD.encode(tag))
+        };
+        assert_eq!(
+            verify(&sealed(&wire), &due),
+            Err(TokenError::Malformed),
+            "{purpose:?}"
+        );
+        wire["input_sha256"] = json!("1a".repeat(32));
+        assert!(verify(&sealed(&wire), &due).is_ok(), "{purpose:?}");
+    }
 }
 
 #[test]
@@ -168,14 +210,16 @@ fn a_true_mac_over_something_else_is_malformed() {
 
 proptest! {
     #[test]
-    fn any_claims_survive(id in "[0-9A-Za-z_-]{1,64}", rev: u64, expires_at: i64, sha in "[0-9a-f]{64}") {
+    fn any_claims_survive(id in "[0-9A-Za-z_-]{1,64}", rev: u64, expires_at: i64, sha in "[0-9a-f]{64}", input in "[0-9a-f]{64}") {
         let claims = Claims {
-            purpose: Purpose::Receipt, history_id: id.clone(), rev,
+            purpose: Purpose::Receipt, history_id: id.clone(), rev, input_sha256: input.clone(),
             document_sha256: Some(sha.clone()), expires_at,
         };
         let token = key("t", "local").issue(&claims);
+        prop_assert!(token.len() <= MAX_TOKEN_BYTES);
         let due = Expected {
-            purpose: Purpose::Receipt, history_id: &id, rev: Some(rev), document_sha256: Some(&sha),
+            purpose: Purpose::Receipt, history_id: &id, rev: Some(rev), input_sha256: Some(&input),
+            document_sha256: Some(&sha),
         };
         let result = key("t", "local").verify(&token, &due, i64::MIN);
         // Only an expiry before all time can fail here.

@@ -1,0 +1,12 @@
+//! The intake function's binary.
+
+use std::process::ExitCode;
+
+use sendtrail_startup::{Environment, Logs};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let env = Environment::of_process();
+    let logs = Logs::start("intake", &env);
+    sendtrail_intake::run(&env, &logs).await
+}

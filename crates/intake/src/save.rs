@@ -1,0 +1,185 @@
+//! `POST /v1/histories` and `PUT /v1/histories/{id}`: signed input in, tokens out.
+
+use jiff::{SignedDuration, Timestamp};
+use sendtrail_core::flows::{self, SaveOrder, Saved, SavedRecord};
+use sendtrail_core::ids::{HistoryId, RequestKey, Sha256Hash};
+use sendtrail_core::input::Input;
+use sendtrail_core::ports::SealMac;
+use sendtrail_core::progress::Actor;
+use sendtrail_door::{
+    Claims, Code, DEFAULT_MAX_JSON_BYTES, Expect, FieldError, HistoryIdIn, Purpose, Refusal,
+    Request, Response, Verified, verify_signed,
+};
+use serde_json::{Map, Value, json};
+
+use crate::app::{App, Crm, World};
+use crate::refusals;
+use crate::trace::Trace;
+
+/// A signed body, as an object.
+type Body = Map<String, Value>;
+
+impl<S: Crm, W: World, M: SealMac> App<S, W, M> {
+    pub(crate) async fn save(
+        &self,
+        request: &Request<'_>,
+        trace: &mut Trace,
+    ) -> Result<Response, Refusal> {
+        let order = self.order(request, HistoryIdIn::Nowhere, trace)?;
+        let saved = flows::save(&self.crm, &self.world, &order).await;
+        self.answer(request, saved, (201, "saved"), trace)
+    }
+
+    pub(crate) async fn save_again(
+        &self,
+        request: &Request<'_>,
+        id: &HistoryId,
+        until: Timestamp,
+        trace: &mut Trace,
+    ) -> Result<Response, Refusal> {
+        let order = self.order(request, HistoryIdIn::Path(id.as_str()), trace)?;
+        let saved = flows::save_again(&self.crm, &self.world, id, &order, until).await;
+        self.answer(request, saved, (200, "saved_again"), trace)
+    }
+
+    /// `fresh` is the status and the word for a save that wrote.
+    fn answer(
+        &self,
+        request: &Request<'_>,
+        saved: Saved,
+        fresh: (u16, &'static str),
+        trace: &mut Trace,
+    ) -> Result<Response, Refusal> {
+        let ((status, outcome), record) = match saved {
+            Saved::Saved(record) => (fresh, record),
+            Saved::Same(record) => ((200, "same_save"), record),
+            Saved::KeyReused => return Err(Refusal::new(Code::IdReused, "other_body")),
+            Saved::NotSavable => return Err(Refusal::new(Code::NotSendable, "not_savable")),
+            Saved::ChangedElsewhere => {
+                return Err(Refusal::new(Code::ChangedElsewhere, "conflict"));
+            }
+            Saved::Failed(error) => return Err(refusals::store(&error)),
+        };
+        trace.done(outcome, &record.id, record.state);
+        self.tokens(status, request, &record)
+    }
+
+    /// Verifies the request and reads what it asks to save.
+    fn order(
+        &self,
+        request: &Request<'_>,
+        history_id: HistoryIdIn<'_>,
+        trace: &mut Trace,
+    ) -> Result<SaveOrder, Refusal> {
+        let aud = format!("{}/intake", self.settings.stage);
+        let expect = Expect {
+            aud: &aud,
+            op: "save",
+            history_id,
+            max_bytes: DEFAULT_MAX_JSON_BYTES,
+        };
+        let signed = verify_signed::<Body>(request, &self.settings.signing_keys, &expect)?;
+        trace.key = Some(signed.key_name.clone());
+        let content = self.content(&signed.body).map_err(Refusal::invalid)?;
+        order_of(&signed, content)
+    }
+
+    /// Actor, input and the input's stored text; every mistake in them at once.
+    fn content(&self, body: &Body) -> Result<(Actor, Input, String), Vec<FieldError>> {
+        let actor = actor(body);
+        let input = self.input(body);
+        match (actor, input) {
+            (Ok(actor), Ok((input, stored))) => Ok((actor, input, stored)),
+            (actor, input) => Err(actor.err().into_iter().chain(input.err()).collect()),
+        }
+    }
+
+    fn input(&self, body: &Body) -> Result<(Input, String), FieldError> {
+        let input = Input::from_object(body).map_err(refusals::bad_input)?;
+        if !self.settings.drivers.contains(&input.driver) {
+            return Err(FieldError::new("/driver", "is no configured driver"));
+        }
+        let stored = input.to_stored().map_err(refusals::bad_input)?;
+        Ok((input, stored))
+    }
+
+    /// The answer to a save: tokens bound to the record as it now is.
+    fn tokens(
+        &self,
+        status: u16,
+        request: &Request<'_>,
+        record: &SavedRecord,
+    ) -> Result<Response, Refusal> {
+        let token = |purpose, ttl| {
+            let expires_at = expiry(request, ttl);
+            let token = self.settings.token_key.issue(&Claims {
+                purpose,
+                history_id: record.id.to_string(),
+                rev: record.rev,
+                input_sha256: record.input_sha256.to_string(),
+                document_sha256: None,
+                expires_at,
+            });
+            (token, expires_at)
+        };
+        let (preview_token, _) = token(Purpose::Preview, self.settings.preview_ttl);
+        let (confirm_ticket, expires_at) = token(Purpose::Confirm, self.settings.confirm_ttl);
+        let expires_at = Timestamp::from_second(expires_at).unwrap_or(Timestamp::MAX);
+        Response::json(
+            status,
+            &json!({
+                "history_id": record.id.as_str(),
+                "state": record.state.label(),
+                "preview_token": preview_token,
+                "confirm_ticket": confirm_ticket,
+                "expires_at": expires_at.to_string(),
+            }),
+        )
+    }
+}
+
+/// First Unix second at which a token made now is no longer good, on the gateway's clock.
+pub(crate) fn expiry(request: &Request<'_>, ttl: SignedDuration) -> i64 {
+    request
+        .arrived_ms()
+        .div_euclid(1_000)
+        .saturating_add(ttl.as_secs())
+}
+
+/// The hash of the saved input a true token is bound to.
+pub(crate) fn saved_input(claims: &Claims) -> Result<Sha256Hash, Refusal> {
+    // The MAC held, so this text is ours.
+    Sha256Hash::parse(&claims.input_sha256).map_err(|bad| Refusal::internal(bad.to_string()))
+}
+
+fn order_of(
+    signed: &Verified<Body>,
+    (actor, input, stored): (Actor, Input, String),
+) -> Result<SaveOrder, Refusal> {
+    // The door let both through in exactly these forms.
+    let key = RequestKey::parse(&signed.webhook_id);
+    let body_sha256 = Sha256Hash::parse(&signed.body_sha256);
+    match (key, body_sha256) {
+        (Ok(key), Ok(body_sha256)) => Ok(SaveOrder {
+            key,
+            body_sha256,
+            actor,
+            input,
+            stored,
+        }),
+        (Err(bad), _) | (_, Err(bad)) => Err(Refusal::internal(bad.to_string())),
+    }
+}
+
+/// Who asks, as the signer vouches: both texts, and neither empty.
+fn actor(body: &Body) -> Result<Actor, FieldError> {
+    let text = |key: &str| {
+        let pointer = format!("/actor/{key}");
+        body.get("actor")
+            .and_then(|actor| actor.get(key)?.as_str())
+            .filter(|text| !text.trim().is_empty())
+            .ok_or_else(|| FieldError::new(pointer, "must be a text that is not empty"))
+    };
+    let (id, name) = (text("id")?, text("name")?);
+    Actor::new(id, name).ok_or_else(|| FieldError::new("/actor", "must not be empty"))
+}

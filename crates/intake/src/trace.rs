@@ -1,0 +1,108 @@
+//! What one invocation leaves behind: a log line for a success, and the metrics line.
+
+use jiff::SignedDuration;
+use sendtrail_core::ids::HistoryId;
+use sendtrail_core::state::State;
+use sendtrail_door::{Code, Response};
+use sendtrail_startup::{MetricsLine, Unit};
+
+use crate::app::Usage;
+
+/// Noted while a request is served. Never a body, a token or anything of a recipient.
+#[derive(Debug)]
+pub(crate) struct Trace {
+    /// The route's own name, not the path: that holds ids.
+    pub(crate) route: &'static str,
+    /// The name of the key that signed.
+    pub(crate) key: Option<String>,
+    /// Bytes of the document shown or stored.
+    pub(crate) document_bytes: Option<usize>,
+    done: Option<Done>,
+}
+
+#[derive(Debug)]
+struct Done {
+    outcome: &'static str,
+    history_id: HistoryId,
+    state: State,
+}
+
+impl Default for Trace {
+    fn default() -> Self {
+        Self {
+            route: "none",
+            key: None,
+            document_bytes: None,
+            done: None,
+        }
+    }
+}
+
+impl Trace {
+    /// Notes that the request was served.
+    pub(crate) fn done(&mut self, outcome: &'static str, history_id: &HistoryId, state: State) {
+        self.done = Some(Done {
+            outcome,
+            history_id: history_id.clone(),
+            state,
+        });
+    }
+
+    /// One line for a request that was served; a refusal is logged by its answer.
+    pub(crate) fn log_success(&self, took: SignedDuration) {
+        let Some(done) = &self.done else { return };
+        tracing::info!(
+            route = self.route,
+            outcome = done.outcome,
+            history.id = %done.history_id,
+            delivery.state = done.state.label(),
+            duration_ms = millis(took),
+            "request served"
+        );
+    }
+
+    /// The metrics of the invocation.
+    pub(crate) fn line(
+        &self,
+        stage: &str,
+        answer: &Response,
+        refused: Option<Code>,
+        took: SignedDuration,
+        used: Usage,
+    ) -> MetricsLine {
+        let is = |class: bool| usize::from(class);
+        let outcome = self.done.as_ref().map_or("refused", |done| done.outcome);
+        let line = MetricsLine::new("intake", stage)
+            .count("requests", 1)
+            .count("unauthorized", is(refused == Some(Code::Unauthorized)))
+            .count("refused", is((400..500).contains(&answer.status())))
+            .count("failed", is(answer.status() >= 500))
+            .metric("duration_ms", millis(took), Unit::Milliseconds)
+            .count("crm_calls", count(used.calls))
+            .count("crm_credits", count(used.credits))
+            .property("route", self.route)
+            .property("outcome", outcome)
+            .property("code", refused.map_or("ok", Code::as_str))
+            .property("status", &answer.status().to_string());
+        let line = match &self.key {
+            Some(key) => line.property("key", key),
+            None => line,
+        };
+        match self.document_bytes {
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "a document is far smaller than 2^52 bytes"
+            )]
+            Some(bytes) => line.metric("document_bytes", bytes as f64, Unit::Bytes),
+            None => line,
+        }
+    }
+}
+
+fn count(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+fn millis(took: SignedDuration) -> f64 {
+    (took.as_secs_f64() * 1_000.0).round()
+}

@@ -1,0 +1,91 @@
+//! Starting from a folder as an operator sets it up.
+
+use sendtrail_startup::SAMPLE;
+
+use super::*;
+
+const DRIVER: &str = include_str!("../../../../infra/config/drivers/lob-letter.toml");
+
+/// Every secret this function uses, and none of the others'.
+const VARIABLES: [(&str, &str); 3] = [
+    ("CRM_CLIENT_SECRET", "the client secret"),
+    ("CRM_REFRESH_POLLER", "the refresh token"),
+    ("LOB_KEY", "test_0123456789_key_of_the_send_api"),
+];
+
+fn start_with(
+    driver: &str,
+    variables: &[(&str, &str)],
+    changed: &[(&str, &str)],
+) -> Result<Live, StartError> {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("sendtrail.toml"), SAMPLE).unwrap();
+    std::fs::create_dir(folder.path().join("drivers")).unwrap();
+    std::fs::write(folder.path().join("drivers/lob-letter.toml"), driver).unwrap();
+    let pairs = variables.iter().chain(changed);
+    let pairs = pairs.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    let env = Environment::new(pairs, folder.path());
+    let (_, logs) = sendtrail_startup::logs_to("poller", &env, std::io::sink);
+    start(&env, &logs)
+}
+
+#[test]
+fn it_starts_without_any_key_of_a_door_or_seal() {
+    let app = start_with(DRIVER, &VARIABLES, &[]).unwrap();
+    assert_eq!(app.policy.stage, "prod");
+    assert_eq!(app.policy.claim_stale, SignedDuration::from_secs(90));
+    assert_eq!(app.drivers.ids().collect::<Vec<_>>(), ["lob-letter"]);
+    assert_eq!((app.used)(&app.store), Used::default());
+    let text = format!("{app:?}");
+    for (name, value) in VARIABLES {
+        assert!(!text.contains(value), "{name}");
+    }
+}
+
+#[test]
+fn every_missing_secret_is_named_at_once() {
+    let error = start_with(DRIVER, &[], &[]).err().unwrap();
+    assert_eq!(error.error_type(), "Start.SecretsUnusable");
+    let text = error.to_string();
+    for name in ["crm-client-secret", "crm-refresh-poller", "lob-key"] {
+        assert!(text.contains(name), "{name} in {text}");
+    }
+    assert!(
+        !text.contains("seal-key") && !text.contains("intake"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_driver_file_with_a_mistake_refuses_to_start() {
+    let driver = "id = \"lob-letter\"\nunheard_of = 1\n";
+    let error = start_with(driver, &VARIABLES, &[]).err().unwrap();
+    assert_eq!(error.error_type(), "Start.DriversInvalid");
+    assert!(error.to_string().contains("lob-letter.toml"), "{error}");
+}
+
+#[test]
+fn a_short_row_time_starts_too() {
+    let short = [("SENDTRAIL_POLLER__ROW_TIMEOUT", "2s")];
+    assert!(start_with(DRIVER, &VARIABLES, &short).is_ok());
+}
+
+#[test]
+fn any_deadline_gives_an_instant() {
+    assert_eq!(end_of(0), Timestamp::UNIX_EPOCH);
+    let usual = end_of(1_767_225_600_123);
+    assert_eq!(usual.as_millisecond(), 1_767_225_600_123);
+    assert_eq!(end_of(u64::MAX), Timestamp::MAX);
+    assert_eq!(end_of(i64::MAX.unsigned_abs()), Timestamp::MAX);
+}
+
+#[test]
+fn a_look_up_leaves_time_for_the_write_of_its_row() {
+    for seconds in [1, 5, 20, 600] {
+        let row = SignedDuration::from_secs(seconds);
+        let timeouts = timeouts(row);
+        assert!(timeouts.look_up.saturating_mul(2) <= row, "{row}");
+        assert!(timeouts.connect.saturating_mul(2) <= timeouts.look_up);
+        assert!(timeouts.connect.is_positive());
+    }
+}

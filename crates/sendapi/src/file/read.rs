@@ -1,0 +1,128 @@
+//! The top of a driver file.
+
+use std::ops::RangeInclusive;
+
+use reqwest::header::{HeaderName, RETRY_AFTER};
+use sendtrail_core::ids::DriverId;
+use sendtrail_core::settings::Section;
+
+use super::{DriverFile, look_up, step};
+use crate::address::{Base, PathTemplate};
+use crate::auth::{Auth, header_name};
+use crate::pointer::Pointer;
+use crate::template::Scope;
+
+/// No document source yields more, and all of it is held in memory.
+const MAX_DOCUMENT_BYTES: i64 = 100_000_000;
+
+pub(super) fn driver(stem: &str, root: &Section<'_, '_>) -> Option<DriverFile> {
+    // Everything is read before anything is given up, so that every mistake is found.
+    let id = id(stem, root);
+    let base = base(root);
+    let max_document_bytes = integer(root, "max_document_bytes", 1..=MAX_DOCUMENT_BYTES);
+    let auth = Auth::read(&root.section("auth"));
+    let idempotency = step::idempotency(root);
+    let error = optional_pointer(root, "error");
+    let wait_headers = wait_headers(root);
+    let commit = step::commit(root, base.as_ref());
+    let look_up = look_up::look_up(&root.section("look_up"), base.as_ref());
+    let find = look_up::find(root, base.as_ref());
+    let (look_up, mut pacing) = look_up?;
+    if let Some((_, grace)) = &find {
+        pacing.find_grace = *grace;
+    }
+    Some(DriverFile {
+        id: id?,
+        base: base?,
+        max_document_bytes: max_document_bytes.and_then(|n| u64::try_from(n).ok())?,
+        auth: auth?,
+        idempotency,
+        error,
+        wait_headers,
+        commit: commit?,
+        look_up,
+        find: find.map(|(find, _)| find),
+        pacing,
+    })
+}
+
+fn id(stem: &str, root: &Section<'_, '_>) -> Option<DriverId> {
+    let text = root.text("id")?;
+    if text != stem {
+        root.wrong("id", &format!("must be {stem}, the name of the file"));
+        return None;
+    }
+    DriverId::parse(&text)
+        .map_err(|bad| root.wrong("id", &bad.to_string()))
+        .ok()
+}
+
+fn base(root: &Section<'_, '_>) -> Option<Base> {
+    let hosts = root.texts("allow_hosts");
+    if hosts.is_empty() {
+        root.wrong("allow_hosts", "must list the host of base at least");
+    }
+    for host in &hosts {
+        let plain = url::Host::parse(host).is_ok_and(|parsed| parsed.to_string() == *host);
+        if !plain {
+            root.wrong(
+                "allow_hosts",
+                &format!("{host} is no plain host name in lower case"),
+            );
+        }
+    }
+    let text = root.text("base")?;
+    Base::parse(&text, &hosts)
+        .map_err(|what| root.wrong("base", &what))
+        .ok()
+}
+
+fn wait_headers(root: &Section<'_, '_>) -> Vec<HeaderName> {
+    let section = root.section("retry_after");
+    let names = section.texts("headers");
+    if names.is_empty() {
+        return vec![RETRY_AFTER];
+    }
+    names
+        .iter()
+        .filter_map(|name| header_name(&section, "headers", name))
+        .collect()
+}
+
+/// A required whole number.
+pub(super) fn integer(
+    section: &Section<'_, '_>,
+    key: &str,
+    range: RangeInclusive<i64>,
+) -> Option<i64> {
+    if section.has(key) {
+        return Some(section.integer_or(key, *range.start(), range));
+    }
+    section.wrong(key, "is missing");
+    None
+}
+
+pub(super) fn optional_pointer(section: &Section<'_, '_>, key: &str) -> Option<Pointer> {
+    let text = section.optional_text(key)?;
+    Pointer::parse(&text)
+        .map_err(|what| section.wrong(key, what))
+        .ok()
+}
+
+pub(super) fn pointer(section: &Section<'_, '_>, key: &str) -> Option<Pointer> {
+    let text = section.text(key)?;
+    Pointer::parse(&text)
+        .map_err(|what| section.wrong(key, what))
+        .ok()
+}
+
+pub(super) fn path(
+    section: &Section<'_, '_>,
+    scope: Scope,
+    base: Option<&Base>,
+) -> Option<PathTemplate> {
+    let text = section.text("path")?;
+    PathTemplate::parse(&text, scope, base)
+        .map_err(|what| section.wrong("path", &what))
+        .ok()
+}

@@ -1,0 +1,197 @@
+use super::*;
+use crate::answer::Body;
+use crate::file::DriverFile;
+use crate::file::tests::{SAMPLE, load_text, with};
+use jiff::SignedDuration;
+use proptest::prelude::*;
+use serde_json::json;
+
+fn driver() -> DriverFile {
+    load_text(SAMPLE).unwrap()
+}
+
+fn judge(body: &Value) -> LookUpAnswer {
+    driver().look_up.judge(body)
+}
+
+fn pending(status: &str, recognised: bool) -> LookUpAnswer {
+    LookUpAnswer::Pending {
+        status: status.to_owned(),
+        recognised,
+    }
+}
+
+#[test]
+fn the_first_rule_that_holds_decides() {
+    let delivered = json!({"status": "rendered", "tracking_events": [{"name": "Mailed"}, {"name": "Delivered"}]});
+    assert_eq!(
+        judge(&delivered),
+        LookUpAnswer::Delivered {
+            status: "Delivered".into()
+        }
+    );
+    let both = json!({"status": "failed", "tracking_events": [{"name": "Delivered"}]});
+    assert_eq!(
+        judge(&both),
+        LookUpAnswer::Undelivered {
+            status: "failed".into()
+        }
+    );
+    let earlier = json!({"status": "processed", "tracking_events": [{"name": "Delivered"}, {"name": "Mailed"}]});
+    assert_eq!(judge(&earlier), pending("Mailed", true));
+}
+
+#[test]
+fn an_unknown_word_is_pending_and_reported() {
+    assert_eq!(
+        judge(&json!({"status": "processed"})),
+        pending("processed", true)
+    );
+    assert_eq!(
+        judge(&json!({"status": "Delivered"})),
+        pending("Delivered", false)
+    );
+    assert_eq!(
+        judge(&json!({"status": "weird", "tracking_events": [{"name": "Mailed"}]})),
+        pending("weird", false)
+    );
+    assert_eq!(judge(&json!({"status": 1})), pending("1", true));
+    assert_eq!(judge(&json!({"status": 2})), pending("2", false));
+    assert_eq!(judge(&json!({"status": null})), pending("no status", false));
+    assert_eq!(judge(&json!([])), pending("no status", false));
+}
+
+#[test]
+fn without_a_list_every_word_is_known() {
+    let open = load_text(&with("pending = [\"processed\", \"Mailed\", 1]\n", "")).unwrap();
+    assert_eq!(
+        open.look_up.judge(&json!({"status": "x"})),
+        pending("x", true)
+    );
+    assert_eq!(open.look_up.judge(&json!({})), pending("no status", false));
+}
+
+#[test]
+fn a_flag_that_no_rule_names_is_no_unknown_word() {
+    let text = with("equals = \"failed\"", "equals = true");
+    let flagged = load_text(&text).unwrap();
+    assert_eq!(
+        flagged.look_up.judge(&json!({"status": false})),
+        pending("false", true)
+    );
+    assert_eq!(
+        flagged.look_up.judge(&json!({"status": true})),
+        LookUpAnswer::Undelivered {
+            status: "true".into()
+        }
+    );
+}
+
+#[test]
+fn a_status_word_is_made_harmless() {
+    let LookUpAnswer::Pending { status, .. } =
+        judge(&json!({"status": format!("=x\n{}", "y".repeat(999))}))
+    else {
+        panic!("not pending");
+    };
+    assert!(status.starts_with("'=x y") && status.len() <= MAX_STATUS_BYTES);
+}
+
+fn answer(status: u16, body: Body) -> Answer {
+    Answer {
+        status,
+        body,
+        retry_after: Some(SignedDuration::from_secs(7)),
+    }
+}
+
+#[test]
+fn each_status_of_a_look_up_has_its_meaning() {
+    let good = answer(200, Body::Json(json!({})));
+    assert_eq!(read(&good, None), Ok(Some(&json!({}))));
+    assert_eq!(read(&answer(404, Body::Cut), None), Ok(None));
+    for status in [401, 403] {
+        assert!(matches!(
+            read(&answer(status, Body::NotJson), None),
+            Err(Failure::Unauthorized(_))
+        ));
+    }
+    let Err(Failure::RateLimited { retry_after, .. }) = read(&answer(429, Body::NotJson), None)
+    else {
+        panic!("not limited");
+    };
+    assert_eq!(retry_after, Some(SignedDuration::from_secs(7)));
+    for status in [301, 307, 400, 409, 410, 422, 500, 503] {
+        let json = answer(status, Body::Json(json!({"status": "failed"})));
+        assert!(
+            matches!(read(&json, None), Err(Failure::Transient(_))),
+            "{status}"
+        );
+    }
+    for body in [Body::NotJson, Body::TooLarge, Body::Cut] {
+        let Err(Failure::Transient(seen)) = read(&answer(200, body), None) else {
+            panic!("not transient");
+        };
+        assert_eq!(seen.class, "unreadable");
+    }
+}
+
+fn matches(items: &Value) -> FindAnswer {
+    let reference = Reference::parse("st_1").unwrap();
+    driver()
+        .find
+        .unwrap()
+        .matches(&json!({"data": items}), &reference, 200)
+}
+
+fn item(id: &str, reference: &str) -> Value {
+    json!({"id": id, "metadata": {"send_id": reference}})
+}
+
+#[test]
+fn one_match_is_found_none_is_none_and_several_are_named() {
+    assert_eq!(matches(&json!([])), FindAnswer::None);
+    let one = FindAnswer::One(ExternalId::parse("a").unwrap());
+    assert_eq!(matches(&json!([item("a", "st_1")])), one);
+    assert_eq!(matches(&json!([item("a", "st_1"), item("a", "st_1")])), one);
+    let both = json!([item("a", "st_1"), item("b", "st_1")]);
+    assert_eq!(
+        matches(&both),
+        FindAnswer::Several(vec!["a".into(), "b".into()])
+    );
+}
+
+#[test]
+fn an_item_with_another_reference_is_not_ours() {
+    let others = json!([item("a", "st_2"), {"id": "b"}, item("c", "st_10")]);
+    assert_eq!(matches(&others), FindAnswer::None);
+    let mixed = json!([item("a", "st_2"), item("b", "st_1")]);
+    assert_eq!(
+        matches(&mixed),
+        FindAnswer::One(ExternalId::parse("b").unwrap())
+    );
+}
+
+#[test]
+fn a_list_that_cannot_be_read_is_no_proof_of_absence() {
+    for items in [
+        json!(null),
+        json!({}),
+        json!([{"metadata": {"send_id": "st_1"}}]),
+        json!([item("a b", "st_1")]),
+    ] {
+        assert!(
+            matches!(matches(&items), FindAnswer::Failed(Failure::Transient(_))),
+            "{items}"
+        );
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_word_no_rule_names_never_ends_anything(word in any::<String>()) {
+        prop_assume!(word != "failed");
+        let ended = !matches!(judge(&json!({"status": word})), LookUpAnswer::Pending { .. });
+        prop_assert!(!ended);
+    }
+}

@@ -1,0 +1,6 @@
+#![doc = include_str!("../README.md")]
+
+pub mod crm;
+pub mod net;
+mod page;
+pub mod send_api;

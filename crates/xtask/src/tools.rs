@@ -1,0 +1,46 @@
+//! What the tests need beside Rust: installed here where that is allowed, otherwise named with the command.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::build::root;
+use crate::run::{check, quietly};
+
+/// A Python with the stock Standard Webhooks library in it, in a folder of the repository's own.
+pub(crate) fn python_with_standard_webhooks() -> Result<PathBuf, String> {
+    let venv = root().join("target/python");
+    let python = venv.join("bin/python");
+    if quietly(Command::new(&python).args(["-c", "import standardwebhooks"])) {
+        return Ok(python);
+    }
+    let requirements = root().join("tests/requirements.txt");
+    let by_hand = format!(
+        "by hand: python3 -m venv {0} && {0}/bin/pip install -r {1}",
+        venv.display(),
+        requirements.display()
+    );
+    let with_hint = |why: String| format!("{why}\n{by_hand}");
+    eprintln!("xtask: installing the stock Standard Webhooks library for Python");
+    if !quietly(Command::new("python3").args(["-m", "venv"]).arg(&venv)) {
+        ensure_debian("python3-venv")?;
+        let mut create = Command::new("python3");
+        create.args(["-m", "venv"]).arg(&venv);
+        check(create).map_err(with_hint)?;
+    }
+    let mut pip = Command::new(&python);
+    pip.args(["-m", "pip", "install", "--quiet", "--requirement"]).arg(requirements);
+    check(pip).map_err(with_hint)?;
+    Ok(python)
+}
+
+/// Installs a Debian package, as root; otherwise says how.
+fn ensure_debian(package: &str) -> Result<(), String> {
+    let by_hand = format!("needs the Debian package {package}: sudo apt-get install --yes {package}");
+    eprintln!("xtask: installing {package}");
+    let update = quietly(Command::new("apt-get").args(["update", "--quiet"]));
+    let mut install = Command::new("apt-get");
+    install
+        .args(["install", "--yes", "--quiet", "--no-install-recommends", package])
+        .env("DEBIAN_FRONTEND", "noninteractive");
+    if update && quietly(&mut install) { Ok(()) } else { Err(by_hand) }
+}

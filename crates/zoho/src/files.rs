@@ -1,0 +1,156 @@
+//! Files: the stored document, uploads, and files of source records.
+
+use bytes::Bytes;
+use sendtrail_core::ids::{CrmName, FileId, Sha256Hash};
+use sendtrail_core::ports::{
+    FindTwins, ReadDocument, SourceFile, SourceFiles, StoreDocument, StoreError, Twin,
+};
+use sendtrail_core::record::HistoryRecord;
+use sendtrail_core::state::State;
+
+use crate::coql::Condition;
+use crate::fault::Fault;
+use crate::http::Call;
+use crate::record;
+use crate::store::Zoho;
+
+/// The states in which a record with the same document is a twin.
+const TWIN_STATES: [State; 4] = [
+    State::Sending,
+    State::Accepted,
+    State::Succeeded,
+    State::NeedsReview,
+];
+
+impl Zoho {
+    /// The bytes behind a handle in a file-upload field.
+    async fn field_file(
+        &self,
+        module: &str,
+        record: &str,
+        file: &FileId,
+        max_bytes: u64,
+    ) -> Result<Bytes, StoreError> {
+        let path = [module, record, "actions", "download_fields_attachment"];
+        let call = Call::download(&path, max_bytes)
+            .with_query("fields_attachment_id", file.as_str().to_owned());
+        self.file(&call).await
+    }
+
+    async fn file(&self, call: &Call<'_>) -> Result<Bytes, StoreError> {
+        let answer = self.caller.call(call).await;
+        answer.map_err(Fault::into_error)?.file()
+    }
+}
+
+impl ReadDocument for Zoho {
+    async fn download(&self, record: &HistoryRecord, max_bytes: u64) -> Result<Bytes, StoreError> {
+        let file = record.document.as_ref().ok_or(StoreError::NotFound)?;
+        let id = record.id.as_str();
+        self.field_file(&self.module, id, file, max_bytes).await
+    }
+}
+
+impl StoreDocument for Zoho {
+    async fn upload(&self, name: &str, bytes: Bytes) -> Result<FileId, StoreError> {
+        let call = Call::upload(&["files"], &file_name(name), bytes);
+        let answer = self.caller.call(&call).await.map_err(Fault::into_error)?;
+        let details = answer.written().map_err(Fault::into_error)?;
+        let id = details.get("id").and_then(|id| id.as_str());
+        id.and_then(|id| FileId::parse(id).ok())
+            .ok_or_else(|| StoreError::Malformed {
+                detail: "expected the id of the uploaded file".to_owned(),
+            })
+    }
+}
+
+/// A name that every part of the way takes as it is.
+fn file_name(name: &str) -> String {
+    let fit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    name.chars()
+        .take(100)
+        .map(|c| if fit(c) { c } else { '_' })
+        .collect()
+}
+
+impl SourceFiles for Zoho {
+    async fn source_file(
+        &self,
+        module: &CrmName,
+        record: &CrmName,
+        file: &SourceFile,
+        max_bytes: u64,
+    ) -> Result<Bytes, StoreError> {
+        let (module, record) = (module.as_str(), record.as_str());
+        match file {
+            SourceFile::Attachment(id) => {
+                let path = [module, record, "Attachments", id.as_str()];
+                self.file(&Call::download(&path, max_bytes)).await
+            }
+            SourceFile::Field(name) => {
+                let rows = self.record_rows(module, record, name.as_str()).await?;
+                let row = rows.first().ok_or(StoreError::NotFound)?;
+                let files = record::files(row, name.as_str());
+                let first = files.first().ok_or(StoreError::NotFound)?;
+                self.field_file(module, record, first, max_bytes).await
+            }
+        }
+    }
+}
+
+impl FindTwins for Zoho {
+    async fn twins(
+        &self,
+        source_module: &CrmName,
+        source_record: &CrmName,
+        document: &Sha256Hash,
+    ) -> Result<Vec<Twin>, StoreError> {
+        let document = document.to_string();
+        let wanted = [
+            (&self.fields.source_module, source_module.as_str()),
+            (&self.fields.source_record, source_record.as_str()),
+            (&self.fields.document_sha256, document.as_str()),
+        ];
+        let [state, names @ ..] =
+            [&self.fields.state, wanted[0].0, wanted[1].0, wanted[2].0].map(CrmName::as_str);
+        let condition = wanted
+            .iter()
+            .map(|(name, value)| Condition::compare(name.as_str(), "=", value))
+            .fold(
+                Condition::one_of(state, &TWIN_STATES.map(State::label)),
+                |all, one| all.and(&one),
+            );
+        let select = format!(
+            "select id, {state}, {} from {} where {condition} order by id asc limit 200",
+            names.join(", "),
+            self.module
+        );
+        let answer = self.query(select, 200).await?;
+        let mut twins = Vec::new();
+        for row in answer.rows()? {
+            // The CRM may compare without regard to case.
+            let same = |(name, value): &(&CrmName, &str)| {
+                record::text(&row, name.as_str()).as_deref() == Some(*value)
+            };
+            let state = record::text(&row, state).and_then(|text| State::from_label(&text));
+            if let Some(state) = state.filter(|state| TWIN_STATES.contains(state))
+                && wanted.iter().all(same)
+            {
+                let id = record::id(&row)?;
+                twins.push(Twin { id, state });
+            }
+        }
+        Ok(twins)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_name_has_nothing_that_needs_quoting() {
+        assert_eq!(file_name("a b\"\r\n/ü.pdf"), "a_b_____.pdf");
+        assert_eq!(file_name(&"x".repeat(500)).len(), 100);
+    }
+}

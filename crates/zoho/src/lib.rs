@@ -1,0 +1,22 @@
+#![doc = include_str!("../README.md")]
+
+mod answer;
+mod body;
+mod config;
+mod coql;
+mod fault;
+mod files;
+mod http;
+mod list;
+mod recent;
+mod record;
+mod store;
+mod token;
+mod usage;
+
+pub use config::{Config, Fields, RefreshTokens, Secrets};
+pub use list::Cursor;
+pub use recent::Recent;
+pub use store::{BuildError, Zoho};
+pub use token::{AccessToken, CacheFuture, FileTokenCache, NoTokenCache, TokenCache};
+pub use usage::Usage;

@@ -1,0 +1,8 @@
+//! Access tokens: one refresh at a time, as few as possible, and none while the CRM refuses them.
+
+mod answer;
+mod cache;
+mod source;
+
+pub use cache::{AccessToken, CacheFuture, FileTokenCache, NoTokenCache, TokenCache};
+pub(crate) use source::{Live, Tokens};

@@ -1,0 +1,13 @@
+//! Acceptance tests: they read the repository and drive the real binaries.
+//!
+//! Those that need the binaries are run by `cargo xtask test`, which builds them first.
+
+mod binaries;
+mod documents;
+mod doors;
+mod graph;
+mod local_stack;
+mod logging;
+mod scenarios;
+mod stack;
+mod standard_webhooks;
