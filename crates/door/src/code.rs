@@ -39,13 +39,15 @@ pub enum Code {
     RateLimited,
     /// The CRM cannot be reached or is in error.
     CrmUnavailable,
+    /// Too little time was left to do it in this invocation: nothing was done.
+    NoTime,
     /// Anything else. The cause is in the log under the request id.
     Internal,
 }
 
 impl Code {
     /// Every code, in the order of the README's table.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Unauthorized,
         Self::MalformedRequest,
         Self::NotFound,
@@ -64,6 +66,7 @@ impl Code {
         Self::SourceUnavailable,
         Self::RateLimited,
         Self::CrmUnavailable,
+        Self::NoTime,
         Self::Internal,
     ];
 
@@ -84,7 +87,10 @@ impl Code {
 
     /// Whether it is worth trying again later; such answers carry `retry-after`.
     pub fn is_retryable(self) -> bool {
-        matches!(self, Self::RateLimited | Self::CrmUnavailable)
+        matches!(
+            self,
+            Self::RateLimited | Self::CrmUnavailable | Self::NoTime
+        )
     }
 
     fn parts(self) -> (&'static str, u16, &'static str) {
@@ -155,6 +161,7 @@ impl Code {
                 "The CRM allows no more requests for now",
             ),
             Self::CrmUnavailable => ("crm_unavailable", 503, "The CRM cannot be reached"),
+            Self::NoTime => ("no_time", 503, "Too little time was left"),
             Self::Internal => ("internal", 500, "Something went wrong"),
         }
     }

@@ -3,6 +3,7 @@
 mod code;
 mod event;
 mod json;
+mod keys;
 mod refusal;
 mod request;
 mod response;
@@ -10,6 +11,7 @@ mod signed;
 mod token;
 
 pub use code::Code;
+pub use keys::{KeysError, key_ring};
 pub use refusal::{DEFAULT_RETRY_SECONDS, FieldError, Refusal};
 pub use request::Request;
 pub use response::{MAX_PDF_BYTES, MAX_RESPONSE_BYTES, Response};

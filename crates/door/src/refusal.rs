@@ -1,6 +1,7 @@
 //! A refusal: what the caller is told, and what the log is told.
 
 use serde::Serialize;
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::{Code, Request, Response};
@@ -65,6 +66,7 @@ struct Parts {
     cause: Option<String>,
     detail: Option<String>,
     errors: Vec<FieldError>,
+    members: Map<String, Value>,
     allow: Option<&'static str>,
     retry_seconds: Option<u64>,
     body: Option<BodyFacts>,
@@ -79,6 +81,7 @@ impl Refusal {
             cause: None,
             detail: None,
             errors: Vec::new(),
+            members: Map::new(),
             allow: None,
             retry_seconds: None,
             body: None,
@@ -114,6 +117,16 @@ impl Refusal {
     #[must_use]
     pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
         self.0.detail = Some(detail.into());
+        self
+    }
+
+    /// Adds a member to the answer, for machines (RFC 9457, section 3.2): `[a-z_]`, at least three letters. One
+    /// of the answer's own names is left out. It is not sent with `unauthorized` and `internal`.
+    #[must_use]
+    pub fn with_member(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+        if !MEMBERS.contains(&name) {
+            self.0.members.insert(name.to_owned(), value.into());
+        }
         self
     }
 
@@ -219,7 +232,9 @@ impl Refusal {
         }
         match self.0.code {
             Code::Internal => line!(error),
-            Code::RateLimited | Code::CrmUnavailable | Code::SourceUnavailable => line!(warn),
+            Code::RateLimited | Code::CrmUnavailable | Code::NoTime | Code::SourceUnavailable => {
+                line!(warn);
+            }
             Code::Unauthorized
             | Code::MalformedRequest
             | Code::NotFound
@@ -239,6 +254,17 @@ impl Refusal {
     }
 }
 
+/// The members of every problem.
+const MEMBERS: [&str; 7] = [
+    "type",
+    "title",
+    "status",
+    "code",
+    "detail",
+    "request_id",
+    "errors",
+];
+
 /// RFC 9457.
 #[derive(Serialize)]
 struct Problem<'a> {
@@ -251,6 +277,8 @@ struct Problem<'a> {
     request_id: &'a str,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     errors: &'a [FieldError],
+    #[serde(flatten)]
+    members: Option<&'a Map<String, Value>>,
 }
 
 impl<'a> Problem<'a> {
@@ -265,6 +293,7 @@ impl<'a> Problem<'a> {
             detail: refusal.0.detail.as_deref().filter(|_| !opaque),
             request_id,
             errors: if opaque { &[] } else { &refusal.0.errors },
+            members: (!opaque).then_some(&refusal.0.members),
         }
     }
 }

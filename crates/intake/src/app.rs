@@ -6,39 +6,20 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use sendtrail_core::ids::{DriverId, HistoryId};
 use sendtrail_core::ports::{
-    Clock, CreateHistory, GuardedWrite, Random, SealMac, SourceFiles, StoreDocument, clock_deadline,
+    Clock, CreateHistory, GuardedWrite, Metered, Random, SealMac, SourceFiles, StoreDocument,
+    clock_deadline,
 };
 use sendtrail_door::{Code, KeyRing, Refusal, Request, Response, TokenKey};
-use sendtrail_startup::MetricsLine;
+use sendtrail_startup::lambda::Handled;
 
 use crate::trace::Trace;
 
 /// Kept back from every request for its answer.
 const ANSWER_TIME: SignedDuration = SignedDuration::from_millis(500);
 
-/// What was asked of the CRM since the client was made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Usage {
-    /// Requests, repeats included.
-    pub calls: u64,
-    /// API credits these cost.
-    pub credits: u64,
-}
-
-impl Usage {
-    fn since(self, before: Self) -> Self {
-        Self {
-            calls: self.calls.saturating_sub(before.calls),
-            credits: self.credits.saturating_sub(before.credits),
-        }
-    }
-}
-
 /// What intake may do with the CRM, and no more: it cannot list, and it cannot read a stored document.
-pub trait Crm: CreateHistory + GuardedWrite + StoreDocument + SourceFiles {
-    /// What was asked of it so far.
-    fn usage(&self) -> Usage;
-}
+pub trait Crm: CreateHistory + GuardedWrite + StoreDocument + SourceFiles + Metered {}
+impl<T: CreateHistory + GuardedWrite + StoreDocument + SourceFiles + Metered> Crm for T {}
 
 /// Time and randomness.
 pub trait World: Clock + Random {}
@@ -76,15 +57,6 @@ pub struct App<S, W, M> {
     pub(crate) settings: Settings,
 }
 
-/// What became of one invocation.
-#[derive(Debug)]
-pub struct Handled {
-    /// The answer.
-    pub response: Response,
-    /// Its metrics, to be written once.
-    pub metrics: MetricsLine,
-}
-
 impl<S: Crm, W: World, M: SealMac> App<S, W, M> {
     /// The function over these ports.
     pub fn new(crm: S, world: W, seal_mac: M, settings: Settings) -> Self {
@@ -99,7 +71,12 @@ impl<S: Crm, W: World, M: SealMac> App<S, W, M> {
     /// Answers one event of the Function URL, whatever JSON it is, before `deadline`.
     ///
     /// `request_id` is the invocation's, for events that carry none.
-    pub async fn handle(&self, event: &str, request_id: &str, deadline: Timestamp) -> Handled {
+    pub async fn handle(
+        &self,
+        event: &str,
+        request_id: &str,
+        deadline: Timestamp,
+    ) -> Handled<Response> {
         let started = self.world.now();
         let before = self.crm.usage();
         let mut trace = Trace::default();
@@ -117,8 +94,9 @@ impl<S: Crm, W: World, M: SealMac> App<S, W, M> {
         };
         let took = self.world.now().duration_since(started);
         trace.log_success(took);
-        let used = self.crm.usage().since(before);
-        let metrics = trace.line(&self.settings.stage, &response, refused, took, used);
+        let metrics = trace
+            .line(&self.settings.stage, &response, refused, took)
+            .crm_usage(before, self.crm.usage());
         Handled { response, metrics }
     }
 

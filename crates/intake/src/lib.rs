@@ -5,12 +5,10 @@ mod confirm;
 mod preview;
 mod refusals;
 mod save;
-mod service;
 mod start;
 mod trace;
 
-pub use app::{App, Crm, Handled, Settings, Usage, World};
-pub use service::serve;
+pub use app::{App, Crm, Settings, World};
 pub use start::{Intake, Seal, run, start};
 
 #[cfg(test)]

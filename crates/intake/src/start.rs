@@ -1,20 +1,19 @@
 //! From the configuration to a function that can answer.
 
+use std::convert::Infallible;
 use std::process::ExitCode;
 
-use lambda_runtime::service_fn;
 use sendtrail_core::ids::DriverId;
 use sendtrail_core::ports::SealMac;
 use sendtrail_core::settings::SecretRef;
-use sendtrail_door::{KeyRing, KeyRingError, SealKey, Secret, TokenKey, ensure_distinct};
+use sendtrail_door::{KeyRing, SealKey, Secret, TokenKey, key_ring};
+use sendtrail_startup::lambda::{self, Invocation};
 use sendtrail_startup::{
-    Config, Environment, ExposeSecret as _, Logs, SecretMistake, Secrets, StartError, SystemWorld,
-    load, tls,
+    Config, Environment, ExposeSecret as _, Logs, Secrets, StartError, SystemWorld, load, tls,
 };
 use sendtrail_zoho::Zoho;
 
-use crate::app::{App, Crm, Settings, Usage};
-use crate::service::serve;
+use crate::app::{App, Settings};
 
 /// The function as it is deployed.
 pub type Intake = App<Zoho, SystemWorld, Seal>;
@@ -29,33 +28,6 @@ impl SealMac for Seal {
     }
     fn check(&self, message: &[u8], seal: &str) -> bool {
         self.0.check(message, seal)
-    }
-}
-
-impl Crm for Zoho {
-    fn usage(&self) -> Usage {
-        let usage = Self::usage(self);
-        Usage {
-            calls: usage.calls,
-            credits: usage.credits,
-        }
-    }
-}
-
-/// Starts the function and serves until the process ends.
-pub async fn run(env: &Environment, logs: &Logs) -> ExitCode {
-    let app = match start(env, logs) {
-        Ok(app) => app,
-        Err(errors) => {
-            return errors
-                .iter()
-                .fold(ExitCode::FAILURE, |_, error| error.report());
-        }
-    };
-    let app = &app;
-    match lambda_runtime::run(service_fn(move |event| serve(app, event))).await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => StartError::part("the Lambda runtime", &error).report(),
     }
 }
 
@@ -93,38 +65,20 @@ fn secrets(config: &ZohoConfig) -> Result<Secrets, StartError> {
     let mut wanted = config.intake_secrets();
     wanted.push(config.crm.client_secret.clone());
     wanted.push(config.crm.refresh_token.intake.clone());
-    config.secrets.resolve(&wanted)
+    config.secrets.resolve_keys(&wanted, Secret::parse)
 }
 
-/// Reads every key, and names every one that is none.
 fn keys(config: &ZohoConfig, secrets: &Secrets) -> Result<Keys, StartError> {
-    let mut mistakes = Vec::new();
-    let mut key = |reference: &SecretRef| -> Result<Option<Secret>, StartError> {
-        let text = secrets.get(reference)?;
-        Ok(Secret::parse(text.expose_secret())
-            .map_err(|error| {
-                mistakes.push(SecretMistake {
-                    name: reference.name().to_owned(),
-                    what: error.to_string(),
-                });
-            })
-            .ok())
+    let key = |reference: &SecretRef| {
+        Secret::parse(secrets.get(reference)?.expose_secret())
+            .map_err(|error| StartError::part("a key of intake", &error))
     };
     let token = key(&config.intake.token_key)?;
     let seal = key(&config.seal_key)?;
-    let mut signing = Vec::new();
-    for signing_key in &config.intake.signing_keys {
-        let secret = key(&signing_key.secret)?;
-        signing.extend(secret.map(|secret| (signing_key.name.clone(), secret)));
-    }
-    let (Some(token), Some(seal), true) = (token, seal, mistakes.is_empty()) else {
-        return Err(StartError::Secrets(mistakes));
-    };
-    let part = |error: KeyRingError| StartError::part("the keys of intake", &error);
-    let ring = KeyRing::new(signing).map_err(part)?;
-    let own = [("intake.token_key", &token), ("seal.key", &seal)];
-    let all: Vec<_> = ring.iter().chain(own).collect();
-    ensure_distinct(&all).map_err(part)?;
+    let others = [("intake.token_key", &token), ("seal.key", &seal)];
+    let signing = secrets.signing_keys(&config.intake.signing_keys)?;
+    let ring = key_ring(&signing, &others)
+        .map_err(|error| StartError::part("the keys of intake", &error))?;
     Ok(Keys {
         ring,
         token: TokenKey::new(token, &config.stage),
@@ -154,4 +108,13 @@ fn settings(config: &ZohoConfig, drivers: Vec<DriverId>, keys: Keys) -> Settings
         max_document_bytes: config.documents.max_bytes,
         attempt_time: config.crm.request_timeout,
     }
+}
+
+/// Runs the function until Lambda ends it. A failed start ends the process, which Lambda reports as one.
+pub async fn run(started: Result<Intake, Vec<StartError>>) -> ExitCode {
+    lambda::run(started, async |app: &Intake, event: Invocation<'_>| {
+        let handled = app.handle(event.payload, event.request_id, event.deadline);
+        handled.await.map(Ok::<_, Infallible>)
+    })
+    .await
 }

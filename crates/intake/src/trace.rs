@@ -6,8 +6,6 @@ use sendtrail_core::state::State;
 use sendtrail_door::{Code, Response};
 use sendtrail_startup::{MetricsLine, Unit};
 
-use crate::app::Usage;
-
 /// Noted while a request is served. Never a body, a token or anything of a recipient.
 #[derive(Debug)]
 pub(crate) struct Trace {
@@ -61,14 +59,13 @@ impl Trace {
         );
     }
 
-    /// The metrics of the invocation.
+    /// The metrics of the invocation, but for the CRM's.
     pub(crate) fn line(
         &self,
         stage: &str,
         answer: &Response,
         refused: Option<Code>,
         took: SignedDuration,
-        used: Usage,
     ) -> MetricsLine {
         let is = |class: bool| usize::from(class);
         let outcome = self.done.as_ref().map_or("refused", |done| done.outcome);
@@ -78,8 +75,6 @@ impl Trace {
             .count("refused", is((400..500).contains(&answer.status())))
             .count("failed", is(answer.status() >= 500))
             .metric("duration_ms", millis(took), Unit::Milliseconds)
-            .count("crm_calls", count(used.calls))
-            .count("crm_credits", count(used.credits))
             .property("route", self.route)
             .property("outcome", outcome)
             .property("code", refused.map_or("ok", Code::as_str))
@@ -97,10 +92,6 @@ impl Trace {
             None => line,
         }
     }
-}
-
-fn count(number: u64) -> usize {
-    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 fn millis(took: SignedDuration) -> f64 {

@@ -3,25 +3,15 @@
 use jiff::{SignedDuration, Timestamp};
 use sendtrail_core::flows::{self, PollReport};
 use sendtrail_core::policy::PollPolicy;
-use sendtrail_core::ports::{Clock, GuardedWrite, ListHistory, LookUpDrivers, Random};
+use sendtrail_core::ports::{
+    Clock, GuardedWrite, ListHistory, LookUpDrivers, Metered, Random, Usage,
+};
+use sendtrail_startup::lambda::{Handled, InvocationError as _};
 use sendtrail_startup::{MetricsLine, Unit};
 use serde_json::{Map, Value};
 
 use crate::failure::RunFailed;
 use crate::{tick, warnings};
-
-/// What was asked of the CRM so far, by this process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Used {
-    /// Requests to its API.
-    pub calls: u64,
-    /// Credits these cost.
-    pub credits: u64,
-    /// Requests to its token endpoint.
-    pub token_requests: u64,
-    /// Credits left of the day, where the CRM said so.
-    pub credits_remaining: Option<u64>,
-}
 
 /// The function with everything it works with, built once for a process.
 #[derive(Debug)]
@@ -34,29 +24,23 @@ pub struct App<S, D, W> {
     pub world: W,
     /// The settings, with the stage.
     pub policy: PollPolicy,
-    /// Reads what was asked of the store.
-    pub used: fn(&S) -> Used,
-}
-
-/// The report of a run, and the metrics of the invocation for the caller to write.
-#[derive(Debug)]
-pub struct Handled {
-    /// The report as JSON: every count by its name. An error where the run could not happen.
-    pub result: Result<Value, RunFailed>,
-    /// The metrics line.
-    pub metrics: MetricsLine,
 }
 
 impl<S, D, W> App<S, D, W>
 where
-    S: ListHistory + GuardedWrite,
+    S: ListHistory + GuardedWrite + Metered,
     D: LookUpDrivers,
     W: Clock + Random,
 {
-    /// Runs once, whatever the event is. `deadline` is the end of the invocation.
-    pub async fn handle(&self, event: &str, deadline: Timestamp) -> Handled {
+    /// Runs once, whatever the event is. `deadline` is the end of the invocation. The response is the report
+    /// as JSON, every count by its name; an error where the run could not happen.
+    pub async fn handle(
+        &self,
+        event: &str,
+        deadline: Timestamp,
+    ) -> Handled<Result<Value, RunFailed>> {
         let started = self.world.now();
-        let before = (self.used)(&self.store);
+        let before = self.store.usage();
         let is_unknown = !tick::is_known(event);
         let run = flows::run(
             &self.store,
@@ -78,39 +62,22 @@ where
             }
         };
         for (name, value) in report.counts() {
-            metrics = count(metrics, name, value);
+            metrics = metrics.count(name, usize::try_from(value).unwrap_or(usize::MAX));
         }
         warnings::log(&report);
         Handled {
-            result: result.map(|report| as_json(&report, is_unknown)),
+            response: result.map(|report| as_json(&report, is_unknown)),
             metrics,
         }
     }
 
-    fn metrics(&self, started: Timestamp, before: Used) -> MetricsLine {
-        let after = (self.used)(&self.store);
+    fn metrics(&self, started: Timestamp, before: Usage) -> MetricsLine {
         let duration = self.world.now().duration_since(started);
-        let line = MetricsLine::new("poller", &self.policy.stage)
+        MetricsLine::new("poller", &self.policy.stage)
             .count("runs", 1)
-            .metric("duration_ms", milliseconds(duration), Unit::Milliseconds);
-        let asked = [
-            ("crm_calls", after.calls.saturating_sub(before.calls)),
-            ("crm_credits", after.credits.saturating_sub(before.credits)),
-            (
-                "crm_token_requests",
-                after.token_requests.saturating_sub(before.token_requests),
-            ),
-        ];
-        let left = after.credits_remaining;
-        asked
-            .into_iter()
-            .chain(left.map(|left| ("crm_credits_remaining", left)))
-            .fold(line, |line, (name, value)| count(line, name, value))
+            .metric("duration_ms", milliseconds(duration), Unit::Milliseconds)
+            .crm_usage(before, self.store.usage())
     }
-}
-
-fn count(line: MetricsLine, name: &'static str, value: u64) -> MetricsLine {
-    line.count(name, usize::try_from(value).unwrap_or(usize::MAX))
 }
 
 fn as_json(report: &PollReport, is_unknown: bool) -> Value {

@@ -6,9 +6,9 @@ mod start;
 mod tick;
 mod warnings;
 
-pub use app::{App, Handled, Used};
+pub use app::App;
 pub use failure::RunFailed;
-pub use start::{System, run, start};
+pub use start::{run, start};
 
 #[cfg(test)]
 mod tests;

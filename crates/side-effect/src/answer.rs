@@ -156,7 +156,7 @@ impl Told<'_> {
         let reference = derive_reference(self.stage, &press.history_id, &press.document_sha256);
         let command = parts.external_id.map(|external_id| {
             format!(
-                "sendtrail history resume {id} --external-id {external_id} --reason \"accepted, not recorded\""
+                "sendtrail history record {id} --external-id {external_id} --reason \"accepted, not recorded\""
             )
         });
         tracing::error!(
@@ -186,7 +186,8 @@ impl Told<'_> {
                 .with_detail(format!(
                     "history record {twin} has the same source record and document; \
                      name it as again_of to send beside it"
-                )),
+                ))
+                .with_member("twin", twin.as_str()),
             Refused::UnknownDriver => Refusal::invalid(vec![FieldError::new(
                 "/history_id",
                 "the driver of this record is not configured",
@@ -195,7 +196,7 @@ impl Told<'_> {
                 .with_detail(format!(
                     "the document is larger than the {limit} bytes the send API takes"
                 )),
-            Refused::NoTime => Refusal::new(Code::CrmUnavailable, "no_time")
+            Refused::NoTime => Refusal::new(Code::NoTime, "no_time")
                 .with_detail("too little time was left to submit; nothing was sent"),
         };
         let state = match refused {

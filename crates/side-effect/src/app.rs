@@ -1,35 +1,23 @@
 //! The function: one event in, one answer and one metrics line out.
 
 use jiff::{SignedDuration, Timestamp};
-use sendtrail_core::flows::{Refused, Sent, SubmitPorts, send};
+use sendtrail_core::flows::{SubmitPorts, send};
 use sendtrail_core::policy::SubmitPolicy;
 use sendtrail_core::ports::{
-    Clock, FindTwins, GuardedWrite, Random, ReadDocument, SealMac, SubmitDrivers, clock_deadline,
+    Clock, FindTwins, GuardedWrite, Metered, Random, ReadDocument, SealMac, SubmitDrivers, Usage,
+    clock_deadline,
 };
 use sendtrail_door::{
     DEFAULT_MAX_JSON_BYTES, Expect, HistoryIdIn, KeyRing, Refusal, Request, Response, verify_signed,
 };
+use sendtrail_startup::lambda::Handled;
 use sendtrail_startup::{MetricsLine, Unit};
 
 use crate::answer::{self, Served};
-use crate::limit::Limited;
 use crate::press::{self, SendBody};
 
 /// Kept back at the end of an invocation for telling what happened.
 const ANSWER_RESERVE: SignedDuration = SignedDuration::from_secs(1);
-
-/// What was asked of the CRM so far, by this process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Used {
-    /// Requests to its API.
-    pub calls: u64,
-    /// Credits these cost.
-    pub credits: u64,
-    /// Requests to its token endpoint.
-    pub token_requests: u64,
-    /// Credits left of the day, where the CRM said so.
-    pub credits_remaining: Option<u64>,
-}
 
 /// The function with everything it works with, built once for a process.
 #[derive(Debug)]
@@ -46,17 +34,6 @@ pub struct App<S, D, W, M> {
     pub mac: M,
     /// The settings, with the stage.
     pub policy: SubmitPolicy,
-    /// Reads what was asked of the store.
-    pub used: fn(&S) -> Used,
-}
-
-/// An answer, and the metrics of the invocation for the caller to write.
-#[derive(Debug)]
-pub struct Handled {
-    /// The answer.
-    pub response: Response,
-    /// The metrics line.
-    pub metrics: MetricsLine,
 }
 
 /// What the metrics line tells besides times and the CRM.
@@ -69,15 +46,20 @@ pub(crate) struct Facts {
 
 impl<S, D, W, M> App<S, D, W, M>
 where
-    S: GuardedWrite + ReadDocument + FindTwins,
+    S: GuardedWrite + ReadDocument + FindTwins + Metered,
     D: SubmitDrivers,
     W: Clock + Random,
     M: SealMac,
 {
     /// Serves one event of a Function URL. `deadline` is the end of the invocation.
-    pub async fn handle(&self, event: &str, invocation_id: &str, deadline: Timestamp) -> Handled {
+    pub async fn handle(
+        &self,
+        event: &str,
+        invocation_id: &str,
+        deadline: Timestamp,
+    ) -> Handled<Response> {
         let started = self.world.now();
-        let before = (self.used)(&self.store);
+        let before = self.store.usage();
         let mut facts = Facts {
             route: "none",
             ..Facts::default()
@@ -135,23 +117,14 @@ where
         let press = press?;
         let started = self.world.now();
         let until = clock_deadline(deadline, -ANSWER_RESERVE);
-        let store = Limited {
-            store: &self.store,
-            world: &self.world,
-            until,
-        };
         let ports = SubmitPorts {
-            store: &store,
+            store: &self.store,
             drivers: &self.drivers,
             world: &self.world,
             mac: &self.mac,
             policy: &self.policy,
         };
-        let sent = if self.has_time(until) {
-            send(&ports, &press, until).await
-        } else {
-            Sent::Refused(Refused::NoTime)
-        };
+        let sent = send(&ports, &press, until).await;
         let told = answer::Told {
             stage: &self.policy.stage,
             press: &press,
@@ -160,25 +133,16 @@ where
         told.answer(sent, &mut facts.served)
     }
 
-    /// Whether anything is left besides the time to record; without it the CRM is not even asked.
-    fn has_time(&self, until: Timestamp) -> bool {
-        until.duration_since(self.world.now()) > self.policy.record_reserve
-    }
-
     fn metrics(
         &self,
         facts: &Facts,
         status: u16,
         code: Option<&'static str>,
         started: Timestamp,
-        before: Used,
+        before: Usage,
     ) -> MetricsLine {
-        let after = (self.used)(&self.store);
         let served = &facts.served;
         let flag = usize::from;
-        let asked = |after: u64, before: u64| {
-            usize::try_from(after.saturating_sub(before)).unwrap_or(usize::MAX)
-        };
         let outcome = served.outcome.unwrap_or("none");
         let duration = self.world.now().duration_since(started);
         let mut line = MetricsLine::new("side-effect", &self.policy.stage)
@@ -194,22 +158,11 @@ where
             .count("outcome_beside_person", flag(served.beside_person))
             .count("outcome_unrecorded", flag(served.unrecorded))
             .count("outcome_conflicts", served.conflicts as usize)
-            .count("crm_calls", asked(after.calls, before.calls))
-            .count("crm_credits", asked(after.credits, before.credits))
-            .count(
-                "crm_token_requests",
-                asked(after.token_requests, before.token_requests),
-            )
+            .crm_usage(before, self.store.usage())
             .metric("duration_ms", milliseconds(duration), Unit::Milliseconds)
             .property("route", facts.route)
             .property("status", &status.to_string())
             .property("outcome", outcome);
-        if let Some(left) = after.credits_remaining {
-            line = line.count(
-                "crm_credits_remaining",
-                usize::try_from(left).unwrap_or(usize::MAX),
-            );
-        }
         if let Some(code) = code {
             line = line.property("code", code);
         }

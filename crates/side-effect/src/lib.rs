@@ -2,12 +2,11 @@
 
 mod answer;
 mod app;
-mod limit;
 mod press;
 mod start;
 
-pub use app::{App, Handled, Used};
-pub use start::{Seal, System, run, start};
+pub use app::App;
+pub use start::{Seal, run, start};
 
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use jiff::SignedDuration;
 use sendtrail_core::ids::DriverId;
 use sendtrail_core::policy::{PollPolicy, SubmitPolicy};
-use sendtrail_core::settings::SecretRef;
+use sendtrail_core::settings::{Mistakes, SecretRef};
 
 use crate::drivers::{self, DriverFile};
 use crate::error::StartError;
@@ -72,6 +72,15 @@ pub struct SideEffect {
     pub connect_timeout: SignedDuration,
     /// The keys that sign requests to side-effect; at least one.
     pub signing_keys: Vec<SigningKey>,
+}
+
+impl SideEffect {
+    /// The most a submit may take: what the function has, but for the claim and the record of the outcome.
+    /// At least twice `connect_timeout`.
+    pub fn submit_time(&self) -> SignedDuration {
+        let kept = self.record_reserve.saturating_add(self.claim_settle);
+        self.timeout.saturating_sub(kept)
+    }
 }
 
 /// Settings of documents.
@@ -163,6 +172,19 @@ impl<C> Config<C> {
     /// [`StartError::DriverFolder`] when there is none, one cannot be read, or a name is no driver id.
     pub fn driver_files(&self) -> Result<Vec<DriverFile>, StartError> {
         drivers::files(&self.folder.join("drivers"))
+    }
+
+    /// The drivers, as `load` reads the files, each given by its path and text.
+    ///
+    /// # Errors
+    /// As [`Config::driver_files`], and [`StartError::Drivers`] with the mistakes that `load` found.
+    pub fn drivers<T>(
+        &self,
+        load: impl FnOnce(&[(String, String)]) -> Result<T, Mistakes>,
+    ) -> Result<T, StartError> {
+        let files = self.driver_files()?.into_iter();
+        let named: Vec<_> = files.map(|file| (file.path, file.text)).collect();
+        load(&named).map_err(StartError::Drivers)
     }
 
     /// The ids of the drivers, sorted, without reading their files.

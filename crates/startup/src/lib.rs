@@ -5,11 +5,14 @@ mod drivers;
 mod environment;
 mod error;
 mod keys;
+pub mod lambda;
 mod logs;
 mod metrics;
 mod read;
 mod secrets;
 mod system;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 
 pub use config::{Config, Documents, Intake, Poller, SideEffect, SigningKey};
 pub use drivers::DriverFile;

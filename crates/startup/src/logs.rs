@@ -14,7 +14,7 @@ use tracing_subscriber::registry::LookupSpan;
 
 use crate::environment::Environment;
 
-const LEVEL_VARIABLE: &str = "AWS_LAMBDA_LOG_LEVEL";
+pub(crate) const LEVEL_VARIABLE: &str = "AWS_LAMBDA_LOG_LEVEL";
 
 /// What our own code logs under: the libraries, and the three thin binaries.
 const OURS: [&str; 4] = ["sendtrail", "intake", "side_effect", "poller"];
@@ -125,31 +125,16 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io;
-    use std::sync::Mutex;
-
-    #[derive(Clone, Default)]
-    struct Captured(Arc<Mutex<Vec<u8>>>);
-
-    impl io::Write for Captured {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
+    use crate::testing::Sink;
 
     fn lines(level: &str, work: impl FnOnce(&Logs)) -> Vec<Value> {
-        let captured = Captured::default();
+        let captured = Sink::default();
         let sink = captured.clone();
         let env = Environment::new([(LEVEL_VARIABLE.to_owned(), level.to_owned())], "");
         let (subscriber, logs) = logs_to("poller", &env, move || sink.clone());
         tracing::subscriber::with_default(subscriber, || work(&logs));
-        let bytes = captured.0.lock().unwrap().clone();
-        String::from_utf8(bytes)
-            .unwrap()
+        captured
+            .text()
             .lines()
             .map(|line| serde_json::from_str(line).unwrap())
             .collect()

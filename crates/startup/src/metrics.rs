@@ -3,6 +3,7 @@
 use std::io::{self, Write as _};
 
 use jiff::Timestamp;
+use sendtrail_core::ports::Usage;
 use serde_json::{Map, Value, json};
 
 /// The longest property text, in bytes.
@@ -55,6 +56,26 @@ impl MetricsLine {
     pub fn count(self, name: &'static str, value: usize) -> Self {
         let value = u32::try_from(value).unwrap_or(u32::MAX);
         self.metric(name, f64::from(value), Unit::Count)
+    }
+
+    /// Adds what was asked of the CRM between `before` and `after`, and what it last said is left of the
+    /// day's credits.
+    #[must_use]
+    pub fn crm_usage(self, before: Usage, after: Usage) -> Self {
+        let asked = [
+            ("crm_calls", after.calls.saturating_sub(before.calls)),
+            ("crm_credits", after.credits.saturating_sub(before.credits)),
+            (
+                "crm_token_requests",
+                after.token_requests.saturating_sub(before.token_requests),
+            ),
+        ];
+        let left = after
+            .credits_remaining
+            .map(|left| ("crm_credits_remaining", left));
+        asked.into_iter().chain(left).fold(self, |line, (name, n)| {
+            line.count(name, usize::try_from(n).unwrap_or(usize::MAX))
+        })
     }
 
     /// Adds a metric; values that are no finite number are left out.
@@ -171,6 +192,34 @@ mod tests {
             value["_aws"]["CloudWatchMetrics"][0]["Dimensions"],
             json!([["function", "stage"]])
         );
+    }
+
+    #[test]
+    fn the_crm_is_told_as_a_difference_and_its_credits_as_they_are() {
+        let before = Usage {
+            calls: 10,
+            credits: 20,
+            token_requests: 1,
+            credits_remaining: Some(4_003),
+        };
+        let after = Usage {
+            calls: 12,
+            credits: 23,
+            token_requests: 1,
+            credits_remaining: Some(4_000),
+        };
+        let value = rendered(&MetricsLine::new("intake", "prod").crm_usage(before, after));
+        assert_eq!(value["crm_calls"], 2);
+        assert_eq!(value["crm_credits"], 3);
+        assert_eq!(value["crm_token_requests"], 0);
+        assert_eq!(value["crm_credits_remaining"], 4_000);
+        let silent = Usage {
+            credits_remaining: None,
+            ..after
+        };
+        let value = rendered(&MetricsLine::new("intake", "prod").crm_usage(after, silent));
+        assert_eq!(value["crm_calls"], 0);
+        assert!(value.get("crm_credits_remaining").is_none());
     }
 
     #[test]

@@ -145,15 +145,13 @@ fn side_effect(section: &Section<'_, '_>) -> SideEffect {
         connect_timeout: positive(section, "connect_timeout", "5s"),
         signing_keys: signing_keys(section),
     };
-    let needed = settings
-        .record_reserve
-        .saturating_add(settings.connect_timeout)
-        .saturating_add(settings.claim_settle);
-    if settings.timeout <= needed {
+    // A connection that is never made must be seen as such, and not as a submit of unknown outcome.
+    let needed = settings.connect_timeout.saturating_mul(2);
+    if settings.submit_time() < needed {
         section.wrong(
             "timeout",
-            "must be longer than record_reserve, connect_timeout and claim_settle together, \
-             or no time is left for the submit",
+            "leaves too little for the submit: it must hold claim_settle, record_reserve and twice \
+             connect_timeout",
         );
     }
     settings

@@ -1,6 +1,7 @@
 //! Secrets: named in the configuration, kept elsewhere, resolved when a function asks.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use std::fmt;
 use std::io::Read as _;
 use std::path::PathBuf;
@@ -69,12 +70,30 @@ impl SecretStore {
         &self,
         refs: impl IntoIterator<Item = &'a SecretRef>,
     ) -> Result<Secrets, StartError> {
+        self.resolve_keys(refs, |_| Ok::<_, Infallible>(()))
+    }
+
+    /// The same, and every key among them (signing, token and seal keys) must be one that `parse` takes, so
+    /// that what is missing and what is no key are told together. The error of `parse` must not hold the text.
+    ///
+    /// # Errors
+    /// As [`SecretStore::resolve`].
+    pub fn resolve_keys<'a, K, E: fmt::Display>(
+        &self,
+        refs: impl IntoIterator<Item = &'a SecretRef>,
+        parse: impl Fn(&str) -> Result<K, E>,
+    ) -> Result<Secrets, StartError> {
         let mut values = BTreeMap::new();
         let mut mistakes = Vec::new();
         let names: BTreeSet<&str> = refs.into_iter().map(SecretRef::name).collect();
         for name in names {
             match self.read(name) {
                 Ok(value) => {
+                    let bad = self.keys.contains(name).then(|| parse(&value).err());
+                    mistakes.extend(bad.flatten().map(|error| SecretMistake {
+                        name: name.to_owned(),
+                        what: error.to_string(),
+                    }));
                     values.insert(name.to_owned(), SecretString::from(value));
                 }
                 Err(what) => mistakes.push(SecretMistake {
@@ -173,12 +192,9 @@ impl Secrets {
     ///
     /// # Errors
     /// [`StartError::Secrets`] when one was not asked for.
-    pub fn signing_keys(
-        &self,
-        keys: &[SigningKey],
-    ) -> Result<Vec<(String, SecretString)>, StartError> {
+    pub fn signing_keys(&self, keys: &[SigningKey]) -> Result<Vec<(String, &str)>, StartError> {
         keys.iter()
-            .map(|key| Ok((key.name.clone(), self.get(&key.secret)?.clone())))
+            .map(|key| Ok((key.name.clone(), self.get(&key.secret)?.expose_secret())))
             .collect()
     }
 }

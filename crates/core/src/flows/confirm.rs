@@ -4,7 +4,7 @@ use bytes::Bytes;
 use jiff::Timestamp;
 
 use super::save::SavedRecord;
-use super::submit::has_open_claim_or_submission;
+use super::verify::has_open_claim_or_submission;
 use crate::commit::{Change, Commit, NoBase, commit, read_base};
 use crate::ids::{HistoryId, Sha256Hash};
 use crate::input::{Input, input_sha256};
@@ -25,7 +25,7 @@ pub enum Previewable {
         /// Its input.
         input: Box<Input>,
     },
-    /// The record was saved again, confirmed or sent since the token was given.
+    /// The record was saved again, edited, confirmed or sent since the token was given.
     Stale,
     /// The input in the record cannot be read.
     Unusable(String),
@@ -33,8 +33,14 @@ pub enum Previewable {
     Failed(StoreError),
 }
 
-/// Reads the record a preview token was given for.
-pub async fn previewable(store: &impl ReadHistory, id: &HistoryId, rev: u64) -> Previewable {
+/// Reads the record a preview token was given for. The token is bound to `rev` and to the hash of the input
+/// text as it was saved.
+pub async fn previewable(
+    store: &impl ReadHistory,
+    id: &HistoryId,
+    rev: u64,
+    saved_input: &Sha256Hash,
+) -> Previewable {
     let record = match store.read(id).await {
         Ok(read) => read.record,
         Err(error) => return Previewable::Failed(error),
@@ -45,15 +51,17 @@ pub async fn previewable(store: &impl ReadHistory, id: &HistoryId, rev: u64) -> 
     let Some(state @ (State::Saved | State::Confirmed)) = record.state.known() else {
         return Previewable::Stale;
     };
-    if progress.rev() != rev {
+    let stored = record.input.as_deref().unwrap_or_default();
+    if progress.rev() != rev || input_sha256(stored) != *saved_input {
         return Previewable::Stale;
     }
-    match Input::from_stored(record.input.as_deref().unwrap_or_default()) {
+    match Input::from_stored(stored) {
         Ok(input) => Previewable::Yes {
             record: SavedRecord {
                 id: record.id,
                 state,
                 rev,
+                input_sha256: *saved_input,
             },
             input: Box::new(input),
         },
@@ -70,6 +78,8 @@ pub struct DocumentToConfirm {
     pub sha256: Sha256Hash,
     /// The revision number ticket and receipt are bound to.
     pub rev: u64,
+    /// The hash of the saved input text they are bound to.
+    pub input_sha256: Sha256Hash,
 }
 
 /// What became of a confirm.
@@ -79,7 +89,7 @@ pub enum Confirmed {
     Confirmed(SavedRecord),
     /// They were already: nothing was written.
     Same(SavedRecord),
-    /// The record was saved again, confirmed with other bytes, or sent.
+    /// The record was saved again, edited, confirmed with other bytes or input, or sent.
     Stale,
     /// The input in the record cannot be read.
     Unusable(String),
@@ -118,10 +128,13 @@ pub async fn confirm<S: GuardedWrite + StoreDocument>(
         return Confirmed::Stale;
     }
     let stored = record.input.as_deref().unwrap_or_default();
+    let input_sha256 = input_sha256(stored);
+    if input_sha256 != document.input_sha256 {
+        return Confirmed::Stale;
+    }
     if let Err(bad) = Input::from_stored(stored) {
         return Confirmed::Unusable(bad.to_string());
     }
-    let input_sha256 = input_sha256(stored);
     let bytes = u64::try_from(document.bytes.len()).unwrap_or(u64::MAX);
     let name = format!("{}.pdf", document.sha256);
     let file_id = match store.upload(&name, document.bytes).await {
@@ -144,6 +157,7 @@ pub async fn confirm<S: GuardedWrite + StoreDocument>(
             id: id.clone(),
             state: State::Confirmed,
             rev: progress.rev(),
+            input_sha256,
         }),
         Commit::SkippedConflict => Confirmed::ChangedElsewhere,
         Commit::Illegal(_) | Commit::ForeignState => Confirmed::Stale,
@@ -151,21 +165,22 @@ pub async fn confirm<S: GuardedWrite + StoreDocument>(
     }
 }
 
-/// The same confirm again: these bytes, one write after the revision they were previewed at.
+/// The same confirm again: these bytes and this input, one write after the revision they were previewed at.
 fn already_confirmed(
     state: Option<State>,
     progress: &Progress,
     id: &HistoryId,
     document: &DocumentToConfirm,
 ) -> Option<SavedRecord> {
-    let bytes_match = progress
+    let same = progress
         .document
         .as_ref()
-        .is_some_and(|d| d.sha256 == document.sha256);
+        .is_some_and(|d| d.sha256 == document.sha256 && d.input_sha256 == document.input_sha256);
     let next = document.rev.checked_add(1) == Some(progress.rev());
-    (state == Some(State::Confirmed) && bytes_match && next).then(|| SavedRecord {
+    (state == Some(State::Confirmed) && same && next).then(|| SavedRecord {
         id: id.clone(),
         state: State::Confirmed,
         rev: progress.rev(),
+        input_sha256: document.input_sha256,
     })
 }

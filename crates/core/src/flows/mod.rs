@@ -1,6 +1,7 @@
 //! What the three functions and the operator's command do, over ports.
 
 mod confirm;
+mod limited;
 mod look_up;
 mod operate;
 mod poll;
@@ -9,6 +10,7 @@ mod report;
 mod save;
 mod submit;
 mod sweep;
+mod verify;
 
 pub use confirm::{Confirmed, DocumentToConfirm, Previewable, confirm, previewable};
 pub use look_up::after_look_up;
@@ -17,5 +19,6 @@ pub use poll::run;
 pub use record_outcome::{Outcome, Recorded, record_outcome};
 pub use report::PollReport;
 pub use save::{SaveOrder, Saved, SavedRecord, save, save_again};
-pub use submit::{Press, Refused, Sent, SubmitPorts, may_claim, send};
+pub use submit::{Press, Refused, Sent, SubmitPorts, send};
 pub use sweep::{SweepDue, after_find, sweep_due};
+pub use verify::may_claim;

@@ -1,16 +1,16 @@
-//! What a person does with a record in review: settle it, or start look-ups again.
+//! What a person does with a record: settle one in review, start look-ups again, or record an outcome that the
+//! function could not write.
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::record_outcome::replacement;
-use super::submit::state_text;
+use super::verify::state_text;
 use crate::commit::{Change, Commit, NoBase, commit, read_base};
 use crate::ids::{ExternalId, HistoryId, derive_reference};
 use crate::input::Input;
 use crate::ports::{Clock, GuardedWrite, Random, StoreError, clock_deadline};
 use crate::progress::{Progress, Submission, SubmissionOutcome, SubmitEvidence, Unknown};
 use crate::record::HistoryRecord;
-use crate::state::Event;
+use crate::state::{Event, State};
 
 /// What a person decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +24,14 @@ pub enum Operation {
         /// The API's id, where the record does not know it, or knows a wrong one.
         external_id: Option<ExternalId>,
         /// The new deadline, counted from now.
+        give_up: SignedDuration,
+    },
+    /// The API accepted it, and the function could not write that down. In `sending` this is the outcome of
+    /// the claim; in review it resumes.
+    Record {
+        /// The API's id.
+        external_id: ExternalId,
+        /// The new deadline, counted from now; a later one that the claim set stays.
         give_up: SignedDuration,
     },
 }
@@ -40,8 +48,10 @@ pub enum Operated {
     Refused(String),
     /// Somebody changed the record in between: look again.
     ChangedElsewhere,
-    /// The store did not do it.
-    Failed(StoreError),
+    /// The store did not do it: nothing was written.
+    NotWritten(StoreError),
+    /// It may have been written, and it could not be found out.
+    Unconfirmed(StoreError),
 }
 
 /// Carries out a person's decision, guarded like every write; the reason stays in the trail.
@@ -61,7 +71,7 @@ pub async fn operate(
 ) -> Operated {
     let base = match read_base(store, world, id, until).await {
         Ok(base) => base,
-        Err(NoBase::Store(error)) => return Operated::Failed(error),
+        Err(NoBase::Store(error)) => return Operated::NotWritten(error),
         Err(NoBase::Unsettled) => return Operated::ChangedElsewhere,
     };
     let change = match change_of(base.record(), stage, operation, world.now()) {
@@ -81,7 +91,8 @@ pub async fn operate(
             "the state field holds {:?}, which is no state; set it to needs_review first",
             state_text(base.record())
         )),
-        Commit::NotWritten(error) | Commit::Unconfirmed(error) => Operated::Failed(error),
+        Commit::NotWritten(error) => Operated::NotWritten(error),
+        Commit::Unconfirmed(error) => Operated::Unconfirmed(error),
     }
 }
 
@@ -101,7 +112,7 @@ fn change_of(
                         "the progress has format {v}: use that version's command"
                     ));
                 }
-                Err(_) => replacement(record.progress.as_deref()),
+                Err(_) => Progress::replacing(record.progress.as_deref()),
             };
             progress.stop_checking();
             let event = if *operation == Operation::SettleSucceeded {
@@ -117,11 +128,60 @@ fn change_of(
         } => {
             let mut progress = progress.map_err(|error| error.to_string())?;
             name_external_id(&mut progress, record, stage, external_id.clone(), now)?;
-            progress.clear_schedule();
-            progress.set_deadline(clock_deadline(now, *give_up));
-            progress.check_at(now);
+            look_up_until(&mut progress, now, clock_deadline(now, *give_up));
             Ok(Change::of(Event::Resumed, progress))
         }
+        Operation::Record {
+            external_id,
+            give_up,
+        } => {
+            let mut progress = progress.map_err(|error| error.to_string())?;
+            let event = recording_event(record, &progress)?;
+            let id = Some(external_id.clone());
+            name_external_id(&mut progress, record, stage, id, now)?;
+            let mut deadline = clock_deadline(now, *give_up);
+            if event == Event::Accepted {
+                deadline = progress
+                    .deadline()
+                    .map_or(deadline, |set| set.max(deadline));
+                progress.last_error = None;
+            }
+            look_up_until(&mut progress, now, deadline);
+            Ok(Change::of(event, progress))
+        }
+    }
+}
+
+/// Look-ups start at the next tick, and end at `deadline`.
+fn look_up_until(progress: &mut Progress, now: Timestamp, deadline: Timestamp) {
+    progress.clear_schedule();
+    progress.set_deadline(deadline);
+    progress.check_at(now);
+}
+
+/// What it is to record an acceptance: the outcome of the open claim, or the end of a review.
+fn recording_event(record: &HistoryRecord, progress: &Progress) -> Result<Event, String> {
+    let open_claim = progress
+        .claim
+        .as_ref()
+        .is_some_and(|claim| claim.resolved.is_none());
+    match record.state.known() {
+        Some(State::Sending) if open_claim => Ok(Event::Accepted),
+        Some(State::Sending) => {
+            Err("it carries no open claim: nothing was submitted that could be recorded".to_owned())
+        }
+        // A word that is no state is told by the commit.
+        Some(State::NeedsReview) | None => Ok(Event::Resumed),
+        Some(
+            state @ (State::Saved
+            | State::Confirmed
+            | State::Accepted
+            | State::Succeeded
+            | State::Failed),
+        ) => Err(format!(
+            "it is {}: an outcome is recorded on a record in sending or needs_review",
+            state.label()
+        )),
     }
 }
 

@@ -6,7 +6,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::submit::{holds_claim, state_text};
+use super::limited::Limited;
+use super::verify::{holds_claim, state_text};
 use crate::commit::{Change, Commit, commit, read_base};
 use crate::ids::{ClaimToken, DriverId, HistoryId, Reference};
 use crate::policy::Pacing;
@@ -67,7 +68,8 @@ pub enum Recorded {
 /// Wait before the record is read and written again.
 const BETWEEN_TRIES: SignedDuration = SignedDuration::from_millis(500);
 
-/// Writes the outcome, on `base` first; then, if need be, on what the record has become, until `until`.
+/// Writes the outcome, on `base` first; then, if need be, on what the record has become. It is done at
+/// `until`, also where the store hangs.
 pub async fn record_outcome(
     store: &impl GuardedWrite,
     world: &(impl Clock + Random),
@@ -76,6 +78,11 @@ pub async fn record_outcome(
     outcome: &Outcome,
     until: Timestamp,
 ) -> Recorded {
+    let store = &Limited {
+        store,
+        world,
+        until,
+    };
     let mut conflicts = 0;
     let mut next = base;
     let mut detail = String::new();
@@ -144,7 +151,7 @@ fn change_on(record: &HistoryRecord, outcome: &Outcome, now: Timestamp) -> OnRec
         }
         // A person emptied or broke the field: what was sent must still be found there.
         Err(ProgressError::Empty | ProgressError::TooLong | ProgressError::Malformed(_)) => {
-            replacement(record.progress.as_deref())
+            Progress::replacing(record.progress.as_deref())
         }
     };
     if holds_claim(record, &outcome.claim) {
@@ -154,15 +161,6 @@ fn change_on(record: &HistoryRecord, outcome: &Outcome, now: Timestamp) -> OnRec
         };
     }
     beside_a_person(progress, outcome, now, state)
-}
-
-pub(super) fn replacement(text: Option<&str>) -> Progress {
-    let mut progress = Progress::default();
-    if let Some(text) = text.filter(|text| !text.trim().is_empty()) {
-        let text = crate::text::harmless(text, 2_000);
-        progress.unknown.keep("replaced_text", &text);
-    }
-    progress
 }
 
 /// The record no longer carries our claim in `sending`.
@@ -205,7 +203,13 @@ fn beside_a_person(
             let other = submission.external_id.map(|id| id.to_string());
             known.evidence.found.extend(other);
         }
-        slot => *slot = Some(submission),
+        slot => {
+            let mut submission = submission;
+            if let Some(known) = slot.take() {
+                submission.evidence.found = known.evidence.found;
+            }
+            *slot = Some(submission);
+        }
     }
     let change = Change::remark("outcome_noted", progress);
     OnRecord::Write {

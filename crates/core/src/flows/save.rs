@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 
-use super::submit::has_open_claim_or_submission;
+use super::verify::has_open_claim_or_submission;
 use crate::commit::{Change, Commit, NoBase, commit, read_base, write_of};
 use crate::ids::{HistoryId, RequestKey, Sha256Hash};
-use crate::input::Input;
+use crate::input::{Input, input_sha256};
 use crate::ports::{
     Clock, CreateHistory, CreateReply, DocumentChange, GuardedWrite, NewRecord, Random, StoreError,
 };
@@ -37,6 +37,9 @@ pub struct SavedRecord {
     pub state: State,
     /// Its revision number, to which preview and confirm are bound.
     pub rev: u64,
+    /// The hash of the input text as it was saved, to which they are bound too: an edit by a person leaves
+    /// `rev` as it is.
+    pub input_sha256: Sha256Hash,
 }
 
 /// What became of a save.
@@ -106,6 +109,8 @@ fn judge(record: &HistoryRecord, order: &SaveOrder, is_new: bool) -> Saved {
         id: record.id.clone(),
         state,
         rev: progress.rev(),
+        // Of what was asked to be saved, not of what was read: a repeat must not bless an edit.
+        input_sha256: input_sha256(&order.stored),
     };
     match (same, is_new) {
         (true, true) => Saved::Saved(saved),
@@ -184,6 +189,7 @@ pub async fn save_again(
             id: id.clone(),
             state: state.unwrap_or(State::Saved),
             rev: progress.rev(),
+            input_sha256: input_sha256(&order.stored),
         }),
         Commit::SkippedConflict => Saved::ChangedElsewhere,
         Commit::Illegal(_) | Commit::ForeignState => Saved::NotSavable,

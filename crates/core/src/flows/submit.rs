@@ -3,23 +3,22 @@
 //! The order is the promise: verify, claim with a guarded write, prove the claim by reading it back, submit
 //! once, record. Nothing here, nor anything it calls, sends a document a second time.
 
-use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 use thiserror::Error;
 
+use super::limited::Limited;
 use super::record_outcome::{Outcome, Recorded, record_outcome};
-use crate::commit::{Change, Commit, NoBase, commit, read_base};
-use crate::ids::{ClaimToken, HistoryId, RequestKey, Sha256Hash, derive_reference};
-use crate::input::{Input, input_sha256};
+use super::verify::{Verified, holds_claim, state_text, verify};
+use crate::commit::{Change, Commit, commit, read_base};
+use crate::ids::{ClaimToken, HistoryId, RequestKey, Sha256Hash};
 use crate::policy::{Pacing, SubmitPolicy};
 use crate::ports::{
-    Clock, FindTwins, GuardedWrite, NotSent, Order, Random, ReadDocument, SealMac, StoreError,
+    Clock, Evidence, FindTwins, GuardedWrite, NotSent, Random, ReadDocument, SealMac, StoreError,
     Submit, SubmitDrivers, SubmitOutcome, clock_deadline,
 };
-use crate::progress::{Actor, Claim, Progress, Unknown};
-use crate::record::{Base, HistoryRecord};
-use crate::seal::seal_holds;
-use crate::state::{Event, State};
+use crate::progress::{Actor, Claim, Unknown};
+use crate::record::Base;
+use crate::state::Event;
 
 /// A press of *send*, as signed for.
 #[derive(Debug, Clone, PartialEq)]
@@ -103,61 +102,8 @@ pub enum Sent {
     Failed(StoreError),
 }
 
-/// Whether a claim or a submission stands in the way of any other use of the record.
-pub(super) fn has_open_claim_or_submission(progress: &Progress) -> bool {
-    let open_claim = progress
-        .claim
-        .as_ref()
-        .is_some_and(|claim| claim.resolved.is_none());
-    open_claim || progress.submission.is_some()
-}
-
-/// The claim's condition: the one place that decides whether a record may be submitted.
-///
-/// The state field alone decides nothing, since a person can type it: a submission, or a claim that is not
-/// proved to have sent nothing, forbids it whatever the state says.
-///
-/// # Errors
-/// [`Refused::NotSendable`] or [`Refused::RecordChanged`], naming the condition.
-pub fn may_claim(
-    record: &HistoryRecord,
-    progress: &Progress,
-    signed_document: &Sha256Hash,
-) -> Result<(), Refused> {
-    let not_sendable = |why| {
-        Err(Refused::NotSendable {
-            state: state_text(record),
-            why,
-        })
-    };
-    if record.state.known() != Some(State::Confirmed) {
-        return not_sendable("the state is not confirmed");
-    }
-    if progress.submission.is_some() {
-        return not_sendable("it was submitted before");
-    }
-    if has_open_claim_or_submission(progress) {
-        return not_sendable("an earlier claim is not resolved");
-    }
-    match &progress.document {
-        None => not_sendable("no document is confirmed"),
-        Some(document) if document.sha256 != *signed_document => Err(Refused::RecordChanged(
-            "another document than the signed one is confirmed",
-        )),
-        Some(_) => Ok(()),
-    }
-}
-
-/// The text of the state field, for answers.
-pub(super) fn state_text(record: &HistoryRecord) -> String {
-    match &record.state {
-        crate::record::StateField::Known(state) => state.label().to_owned(),
-        crate::record::StateField::Empty => String::new(),
-        crate::record::StateField::Unknown(text) => crate::text::harmless(text, 64),
-    }
-}
-
-/// Serves a press: claims, submits once, records. `until` is the end of the invocation.
+/// Serves a press: claims, submits once, records. It is done at `until`, the end of the invocation, also
+/// where the store hangs: what precedes the submit ends before the time that is kept back for recording.
 pub async fn send<S, D, W, M>(
     ports: &SubmitPorts<'_, S, D, W, M>,
     press: &Press,
@@ -169,7 +115,23 @@ where
     W: Clock + Random,
     M: SealMac,
 {
-    let verified = match verify(ports, press, until).await {
+    if ports.time_to_submit(until) < MIN_SUBMIT {
+        return Sent::Refused(Refused::NoTime);
+    }
+    let claim_until = clock_deadline(until, -ports.policy.record_reserve);
+    let limited = Limited {
+        store: ports.store,
+        world: ports.world,
+        until: claim_until,
+    };
+    let before_submit = SubmitPorts {
+        store: &limited,
+        drivers: ports.drivers,
+        world: ports.world,
+        mac: ports.mac,
+        policy: ports.policy,
+    };
+    let verified = match verify(&before_submit, press, claim_until).await {
         Ok(verified) => verified,
         Err(answer) => return answer,
     };
@@ -194,9 +156,16 @@ where
     if ports.time_to_submit(until) < MIN_SUBMIT {
         return Sent::Refused(Refused::NoTime);
     }
-    let claimed =
-        claim::<S, D, W, M>(ports, press, &verified, &prepared, driver.pacing(), until).await;
-    let (token, proof) = match claimed {
+    let draft_id = D::Driver::draft_id(&prepared);
+    let claimed = claim(
+        &before_submit,
+        press,
+        &verified,
+        draft_id,
+        driver.pacing(),
+        claim_until,
+    );
+    let Claimed { token, proof } = match claimed.await {
         Ok(claimed) => claimed,
         Err(answer) => return answer,
     };
@@ -209,22 +178,13 @@ where
         pacing: driver.pacing().clone(),
         can_find: driver.capabilities().can_find,
     };
-    let Some(base) = proof else {
-        // The claim could not be proved, so nothing is submitted, and that is what is recorded.
-        let submitted = SubmitOutcome::NotSent(not_submitted("the claim could not be read back"));
-        let recorded = record_outcome(
-            ports.store,
-            ports.world,
-            None,
-            verified.id(),
-            &outcome(submitted.clone(), None),
-            until,
-        )
-        .await;
-        return Sent::Done {
-            outcome: submitted,
-            recorded,
-        };
+    let base = match proof {
+        Ok(base) => base,
+        Err(unproved) => {
+            let submitted = SubmitOutcome::NotSent(not_submitted(unproved.detail()));
+            let outcome = outcome(submitted, None);
+            return give_way(ports, verified.id(), unproved, outcome, until).await;
+        }
     };
     let time_left = ports.time_to_submit(until);
     let started_at = ports.world.now();
@@ -249,15 +209,34 @@ where
     }
 }
 
+/// Nothing is submitted under a claim that is not proved, and that is what is recorded, so that a claim that
+/// stands is resolved.
+async fn give_way<S: GuardedWrite, D, W: Clock + Random, M>(
+    ports: &SubmitPorts<'_, S, D, W, M>,
+    id: &HistoryId,
+    unproved: Unproved,
+    outcome: Outcome,
+    until: Timestamp,
+) -> Sent {
+    let recorded = record_outcome(ports.store, ports.world, None, id, &outcome, until).await;
+    match unproved {
+        Unproved::Unread => Sent::Done {
+            outcome: outcome.submitted,
+            recorded,
+        },
+        Unproved::Moved => Sent::Refused(Refused::ChangedElsewhere),
+    }
+}
+
 /// The least time worth starting a submit with.
 const MIN_SUBMIT: SignedDuration = SignedDuration::from_secs(1);
 
 fn not_submitted(detail: &str) -> NotSent {
     NotSent {
-        evidence: crate::ports::Evidence {
+        evidence: Evidence {
             class: "not_submitted".to_owned(),
             detail: detail.to_owned(),
-            ..crate::ports::Evidence::default()
+            ..Evidence::default()
         },
         retry_after: None,
     }
@@ -272,138 +251,42 @@ impl<S, D, W: Clock, M> SubmitPorts<'_, S, D, W, M> {
     }
 }
 
-/// A record that is what was confirmed, and may be claimed.
-struct Verified {
-    base: Base,
-    progress: Progress,
-    order: Order,
+/// A claim that was written, or may have been.
+struct Claimed {
+    token: ClaimToken,
+    /// The read that proves it, and is the base of the outcome's write.
+    proof: Result<Base, Unproved>,
 }
 
-impl Verified {
-    fn id(&self) -> &HistoryId {
-        &self.order.history_id
-    }
+/// Why a claim gives no right to submit.
+#[derive(Clone, Copy)]
+enum Unproved {
+    /// The record could not be read, or the claim's write not be confirmed.
+    Unread,
+    /// The record is no longer `sending` under this claim.
+    Moved,
 }
 
-async fn verify<S, D, W, M>(
-    ports: &SubmitPorts<'_, S, D, W, M>,
-    press: &Press,
-    until: Timestamp,
-) -> Result<Verified, Sent>
-where
-    S: GuardedWrite + ReadDocument + FindTwins,
-    W: Clock,
-    M: SealMac,
-{
-    let base = match read_base(ports.store, ports.world, &press.history_id, until).await {
-        Ok(base) => base,
-        Err(NoBase::Store(error)) => return Err(Sent::Failed(error)),
-        Err(NoBase::Unsettled) => return Err(Sent::Refused(Refused::ChangedElsewhere)),
-    };
-    let record = base.record();
-    let unreadable = || {
-        Sent::Refused(Refused::NotSendable {
-            state: state_text(record),
-            why: "the progress cannot be read",
-        })
-    };
-    let progress = Progress::decode(record.progress.as_deref()).map_err(|_| unreadable())?;
-    if progress
-        .claim
-        .as_ref()
-        .is_some_and(|claim| claim.request_key == press.key)
-    {
-        return Err(Sent::SamePress {
-            state: state_text(record),
-        });
-    }
-    may_claim(record, &progress, &press.document_sha256).map_err(Sent::Refused)?;
-    let order = confirmed_order(ports, record, &progress).await?;
-    refuse_twin(ports.store, press, &order).await?;
-    Ok(Verified {
-        base,
-        progress,
-        order,
-    })
-}
-
-/// Fetches the stored document and proves that document, input and seal are what was confirmed.
-async fn confirmed_order<S: ReadDocument, D, W, M: SealMac>(
-    ports: &SubmitPorts<'_, S, D, W, M>,
-    record: &HistoryRecord,
-    progress: &Progress,
-) -> Result<Order, Sent> {
-    let changed = |what| Sent::Refused(Refused::RecordChanged(what));
-    let Some(confirmed) = &progress.document else {
-        return Err(changed("no document is confirmed"));
-    };
-    let stored_input = record.input.as_deref().unwrap_or_default();
-    if input_sha256(stored_input) != confirmed.input_sha256 {
-        return Err(changed("the input differs"));
-    }
-    let (document_hash, input_hash) = (&confirmed.sha256, &confirmed.input_sha256);
-    let stage = &ports.policy.stage;
-    if !seal_holds(
-        ports.mac,
-        stage,
-        &record.id,
-        document_hash,
-        input_hash,
-        &confirmed.seal,
-    ) {
-        return Err(changed("the seal does not hold"));
-    }
-    let bytes: Bytes = match ports.store.download(record, confirmed.bytes).await {
-        Ok(bytes) => bytes,
-        Err(StoreError::NotFound) => return Err(changed("the document is gone")),
-        Err(StoreError::TooLarge { .. }) => return Err(changed("the document differs")),
-        Err(error) => return Err(Sent::Failed(error)),
-    };
-    if Sha256Hash::of(&bytes) != confirmed.sha256 {
-        return Err(changed("the document differs"));
-    }
-    let input =
-        Input::from_stored(stored_input).map_err(|_| changed("the input cannot be read"))?;
-    Ok(Order {
-        history_id: record.id.clone(),
-        reference: derive_reference(stage, &record.id, document_hash),
-        input,
-        document: bytes,
-        document_sha256: confirmed.sha256,
-    })
-}
-
-/// A courtesy, not a guarantee: the same document from the same source record, unless the user knows.
-async fn refuse_twin(store: &impl FindTwins, press: &Press, order: &Order) -> Result<(), Sent> {
-    let source = &order.input.source;
-    let twins = store
-        .twins(&source.module, &source.record_id, &order.document_sha256)
-        .await
-        .map_err(Sent::Failed)?;
-    let unknown_twin = twins
-        .into_iter()
-        .find(|twin| twin.id != order.history_id && Some(&twin.id) != press.again_of.as_ref());
-    match unknown_twin {
-        Some(twin) => Err(Sent::Refused(Refused::AlreadySent(twin.id))),
-        None => Ok(()),
+impl Unproved {
+    const fn detail(self) -> &'static str {
+        match self {
+            Self::Unread => "the claim could not be read back",
+            Self::Moved => "the record was changed right after the claim",
+        }
     }
 }
 
 /// Commits the claim, waits, and reads the record once more.
-///
-/// The read is the proof that the claim is ours, and the base of the outcome's write; `None` when it could
-/// not be made.
 async fn claim<S, D, W, M>(
     ports: &SubmitPorts<'_, S, D, W, M>,
     press: &Press,
     verified: &Verified,
-    prepared: &<D::Driver as Submit>::Prepared,
+    draft_id: Option<&str>,
     pacing: &Pacing,
     until: Timestamp,
-) -> Result<(ClaimToken, Option<Base>), Sent>
+) -> Result<Claimed, Sent>
 where
     S: GuardedWrite,
-    D: SubmitDrivers,
     W: Clock + Random,
 {
     let token = ClaimToken::parse(&format!("{:032x}", ports.world.bits())).map_err(|bad| {
@@ -419,48 +302,37 @@ where
         at: now,
         request_key: press.key.clone(),
         driver: verified.order.input.driver.clone(),
-        draft_id: D::Driver::draft_id(prepared).map(|id| crate::text::harmless(id, 200)),
+        draft_id: draft_id.map(|id| crate::text::harmless(id, 200)),
         resolved: None,
+        earlier: progress
+            .claim
+            .as_ref()
+            .map(Claim::presses)
+            .unwrap_or_default(),
         unknown: Unknown::default(),
     });
     progress.set_deadline(clock_deadline(now, pacing.give_up));
     progress.check_at(clock_deadline(now, ports.policy.claim_stale));
     let mut change = Change::of(Event::Claimed, progress);
     change.note.by = Some(press.actor.name.clone());
-    let claim_until = until
-        .checked_sub(ports.policy.record_reserve)
-        .unwrap_or(until);
-    match commit(
-        ports.store,
-        ports.world,
-        &verified.base,
-        change,
-        claim_until,
-    )
-    .await
-    {
+    match commit(ports.store, ports.world, &verified.base, change, until).await {
         Commit::Written { .. } => {}
         Commit::SkippedConflict | Commit::Illegal(_) | Commit::ForeignState => {
             return Err(Sent::Refused(Refused::ChangedElsewhere));
         }
         Commit::NotWritten(error) => return Err(Sent::Failed(error)),
         // It may stand: nothing is submitted under a claim that is not proved.
-        Commit::Unconfirmed(_) => return Ok((token, None)),
+        Commit::Unconfirmed(_) => {
+            let proof = Err(Unproved::Unread);
+            return Ok(Claimed { token, proof });
+        }
     }
     ports.world.sleep(ports.policy.claim_settle).await;
-    match read_base(ports.store, ports.world, &press.history_id, claim_until).await {
-        Ok(base) if holds_claim(base.record(), &token) => Ok((token, Some(base))),
-        Ok(_) => Err(Sent::Refused(Refused::ChangedElsewhere)),
-        Err(_) => Ok((token, None)),
-    }
-}
-
-/// Whether the record is `sending` under this very claim.
-pub(super) fn holds_claim(record: &HistoryRecord, token: &ClaimToken) -> bool {
-    record.state.known() == Some(State::Sending)
-        && Progress::decode(record.progress.as_deref()).is_ok_and(|progress| {
-            progress
-                .claim
-                .is_some_and(|claim| claim.token == *token && claim.resolved.is_none())
-        })
+    let read = read_base(ports.store, ports.world, &press.history_id, until).await;
+    let proof = match read {
+        Ok(base) if holds_claim(base.record(), &token) => Ok(base),
+        Ok(_) => Err(Unproved::Moved),
+        Err(_) => Err(Unproved::Unread),
+    };
+    Ok(Claimed { token, proof })
 }

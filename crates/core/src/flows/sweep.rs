@@ -11,6 +11,7 @@ use crate::progress::{
     LastError, Progress, Submission, SubmissionOutcome, SubmitEvidence, Unknown,
 };
 use crate::state::Event;
+use crate::text::harmless;
 
 /// What is to be done with a record in `sending`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,13 +46,12 @@ pub fn sweep_due(
         .submission
         .as_ref()
         .filter(|submission| submission.outcome == SubmissionOutcome::Unknown);
-    let stale = now >= clock_deadline(claim.at, policy.claim_stale);
-    if recorded.is_none() && !stale {
-        return SweepDue::NotYet;
-    }
+    let over = |since| now >= clock_deadline(since, policy.claim_stale);
+    // Past the deadline too, should a person have moved the time of the claim: every claim ends.
+    let stale = over(claim.at) || progress.deadline().is_some_and(over);
     let due = progress.next_check_at().is_none_or(|at| now >= at)
         || progress.deadline().is_some_and(|at| now >= at);
-    if recorded.is_some() && !due {
+    if !due || (recorded.is_none() && !stale) {
         return SweepDue::NotYet;
     }
     let reference = match (recorded, &progress.document) {
@@ -86,30 +86,26 @@ pub fn after_find(
     progress.set_deadline(deadline);
     match answer {
         FindAnswer::One(external_id) => {
-            let driver = progress.claim.as_ref().map(|claim| claim.driver.clone());
-            if let Some(driver) = driver {
-                let earlier = progress.submission.take();
-                progress.submission = Some(Submission {
-                    driver,
-                    reference: reference.clone(),
-                    outcome: SubmissionOutcome::Accepted,
-                    external_id: Some(external_id.clone()),
-                    at: crate::progress::whole_seconds(now),
-                    evidence: found_evidence(earlier),
-                    unknown: Unknown::default(),
-                });
-            }
+            let earlier = progress.submission.take();
+            progress.submission = submission(&progress, reference, now, |submission| {
+                submission.outcome = SubmissionOutcome::Accepted;
+                submission.external_id = Some(external_id.clone());
+                submission.evidence = found_evidence(earlier);
+            });
             progress.last_error = None;
             progress.check_at(clock_deadline(now, pacing.first));
             Change::of(Event::Accepted, progress)
         }
         FindAnswer::Several(ids) => {
-            let list = ids.join(" ");
-            let mut change = review(progress, now, &format!("several matches: {list}"));
-            if let Some(submission) = &mut change.progress.submission {
-                submission.evidence.found = ids.iter().take(5).cloned().collect();
+            let found: Vec<_> = ids.iter().take(5).map(|id| harmless(id, 200)).collect();
+            let why = format!("several matches: {}", found.join(" "));
+            if progress.submission.is_none() {
+                progress.submission = submission(&progress, reference, now, |_| {});
             }
-            change
+            if let Some(submission) = &mut progress.submission {
+                submission.evidence.found = found;
+            }
+            review(progress, now, &why)
         }
         FindAnswer::None if now >= grace_end(&progress, now, pacing) || now >= deadline => review(
             progress,
@@ -141,16 +137,40 @@ pub fn after_find(
     }
 }
 
-/// What was seen of the submit stays, with the word that it was found.
-fn found_evidence(earlier: Option<Submission>) -> SubmitEvidence {
+/// A submission of unknown outcome under the open claim, as `change` leaves it.
+fn submission(
+    progress: &Progress,
+    reference: &Reference,
+    now: Timestamp,
+    change: impl FnOnce(&mut Submission),
+) -> Option<Submission> {
+    let mut submission = Submission {
+        driver: progress.claim.as_ref()?.driver.clone(),
+        reference: reference.clone(),
+        outcome: SubmissionOutcome::Unknown,
+        external_id: None,
+        at: crate::progress::whole_seconds(now),
+        evidence: evidence_of_a_search(),
+        unknown: Unknown::default(),
+    };
+    change(&mut submission);
+    Some(submission)
+}
+
+fn evidence_of_a_search() -> SubmitEvidence {
     let found = Evidence {
         class: "found".to_owned(),
         ..Evidence::default()
     };
+    SubmitEvidence::of(&found, None)
+}
+
+/// What was seen of the submit stays, with the word that it was found.
+fn found_evidence(earlier: Option<Submission>) -> SubmitEvidence {
     match earlier {
-        None => SubmitEvidence::of(&found, None),
+        None => evidence_of_a_search(),
         Some(submission) => SubmitEvidence {
-            class: format!("found after {}", submission.evidence.class),
+            class: harmless(&format!("found after {}", submission.evidence.class), 64),
             ..submission.evidence
         },
     }

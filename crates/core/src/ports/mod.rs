@@ -3,6 +3,7 @@
 mod send;
 mod source;
 mod store;
+mod usage;
 mod world;
 
 pub use send::{
@@ -15,4 +16,5 @@ pub use store::{
     ListQuery, ListStart, NewRecord, PublicFailure, ReadDocument, ReadHistory, StoreDocument,
     StoreError, Twin, Write, WriteReply,
 };
+pub use usage::{Metered, Usage};
 pub use world::{Clock, Random, SealMac, clock_deadline};

@@ -1,6 +1,6 @@
 //! Keeps the encoded progress inside its bound.
 
-use super::{MAX_ENCODED, Progress, Unknown, encode_wire};
+use super::{MAX_ENCODED, Progress, REPLACED, Unknown, encode_wire};
 use crate::text::harmless;
 
 /// Encodes, giving up what matters least until it fits. The steps are in the order of what is lost.
@@ -54,7 +54,11 @@ fn cut_details<const N: usize>(progress: &mut Progress) {
 
 fn drop_unknown(progress: &mut Progress) {
     let drop = |unknown: &mut Unknown| unknown.0.clear();
+    let replaced = progress.was_replaced();
     drop(&mut progress.unknown);
+    if replaced {
+        progress.unknown.keep(REPLACED, "");
+    }
     if let Some(error) = &mut progress.last_error {
         drop(&mut error.unknown);
     }

@@ -27,6 +27,9 @@ pub const MAX_ENCODED: usize = 8 * 1024;
 /// The most bytes of text that are looked at when reading.
 const MAX_READ: usize = 64 * 1024;
 
+/// The key under which a lost progress is kept.
+const REPLACED: &str = "replaced_text";
+
 /// What is known of one send.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Progress {
@@ -91,6 +94,20 @@ impl Progress {
     /// version does not know. Claim, submission, document and request always stay whole.
     pub fn encode(&self) -> String {
         fit::encode(self)
+    }
+
+    /// A progress in place of a text that could not be read, which it keeps.
+    pub(crate) fn replacing(text: Option<&str>) -> Self {
+        let mut progress = Self::default();
+        let text = crate::text::harmless(text.unwrap_or_default(), 2_000);
+        progress.unknown.keep(REPLACED, &text);
+        progress
+    }
+
+    /// Whether it stands for one that was lost. What was submitted before may be lost with it, so that
+    /// such a record is never submitted again.
+    pub fn was_replaced(&self) -> bool {
+        self.unknown.0.contains_key(REPLACED)
     }
 
     /// How many writes the record has seen.

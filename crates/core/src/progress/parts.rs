@@ -129,8 +129,36 @@ pub struct Claim {
     pub draft_id: Option<String>,
     /// Set once it is proved that nothing was accepted; only this clears a claim.
     pub resolved: Option<Resolution>,
+    /// Digests of the keys of the presses before it, newest last, at most [`Claim::EARLIER`].
+    pub earlier: Vec<String>,
     /// Keys of later versions.
     pub unknown: Unknown,
+}
+
+impl Claim {
+    /// The most earlier presses that are remembered. A signature is good for minutes and a press takes
+    /// seconds, so that more than these cannot be repeated.
+    pub const EARLIER: usize = 20;
+
+    /// Whether this claim, or one it followed, was made for the press with this key.
+    pub fn serves(&self, key: &RequestKey) -> bool {
+        self.request_key == *key || self.earlier.contains(&key_digest(key))
+    }
+
+    /// The presses a claim that follows this one has to remember.
+    pub(crate) fn presses(&self) -> Vec<String> {
+        let mut presses = self.earlier.clone();
+        presses.push(key_digest(&self.request_key));
+        let excess = presses.len().saturating_sub(Self::EARLIER);
+        presses.split_off(excess)
+    }
+}
+
+/// The first 16 hex digits of the key's SHA-256: enough to tell presses apart, and short.
+fn key_digest(key: &RequestKey) -> String {
+    let mut digest = Sha256Hash::of(key.as_str().as_bytes()).to_string();
+    digest.truncate(16);
+    digest
 }
 
 /// What became of the submit.

@@ -90,15 +90,17 @@ fn claim() -> impl Strategy<Value = Claim> {
         time(),
         proptest::option::of("[!-~]{1,100}"),
         any::<bool>(),
+        proptest::collection::vec("[0-9a-f]{16}", 0..Claim::EARLIER),
         unknown(),
     )
-        .prop_map(|(token, at, draft_id, resolved, unknown)| Claim {
+        .prop_map(|(token, at, draft_id, resolved, earlier, unknown)| Claim {
             token: ClaimToken::parse(&token).unwrap(),
             at,
             request_key: RequestKey::parse("msg_1").unwrap(),
             driver: DriverId::parse("letter").unwrap(),
             draft_id,
             resolved: resolved.then_some(Resolution::NotSent),
+            earlier,
             unknown,
         })
 }

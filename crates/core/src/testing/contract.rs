@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::commit::{Change, Commit, commit, read_base};
 use crate::flows::{SaveOrder, Saved, save};
 use crate::ids::{HistoryId, RequestKey, Revision, Sha256Hash};
-use crate::input::Input;
+use crate::input::{Input, input_sha256};
 use crate::ports::{
     Clock, CreateHistory, FindTwins, GuardedWrite, ListHistory, ListQuery, ListStart, Random,
     ReadDocument, StoreDocument, StoreError, Write, WriteReply, clock_deadline,
@@ -149,6 +149,18 @@ pub async fn a_write_on_a_fresh_base_is_applied(subject: &impl Subject) {
     assert_eq!(written.rev(), rev + 1);
     assert_eq!(now.record().input, read.record().input);
     assert_ne!(now.record().revision, read.record().revision);
+}
+
+/// The input reads back byte for byte: its hash is in the tokens and in the seal.
+pub async fn saved_input_reads_back_as_it_was_written(subject: &impl Subject) {
+    let order = order(subject, b"body");
+    let saved = match save(subject.store(), subject.world(), &order).await {
+        Saved::Saved(record) => record,
+        other => panic!("save: {other:?}"),
+    };
+    let read = base(subject, &saved.id).await;
+    assert_eq!(read.record().input.as_deref(), Some(order.stored.as_str()));
+    assert_eq!(saved.input_sha256, input_sha256(&order.stored));
 }
 
 /// A record that is not there is not found, and not made.
@@ -363,6 +375,7 @@ pub async fn run_all(subject: &impl Subject) {
     stale_revision_conflicts_and_writes_nothing(subject).await;
     an_edit_in_the_same_second_is_never_overwritten(subject).await;
     a_write_on_a_fresh_base_is_applied(subject).await;
+    saved_input_reads_back_as_it_was_written(subject).await;
     update_of_a_missing_record_is_not_found(subject).await;
     a_write_applied_although_its_reply_was_lost_is_recognised(subject).await;
     a_write_applied_late_is_recognised(subject).await;

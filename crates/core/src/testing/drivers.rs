@@ -36,6 +36,8 @@ struct Script {
     answers: VecDeque<LookUpAnswer>,
     finds: VecDeque<FindAnswer>,
     submits: Vec<(Reference, Sha256Hash)>,
+    times_left: Vec<SignedDuration>,
+    ended: usize,
     look_ups: Vec<ExternalId>,
     searches: Vec<Reference>,
     takes: SignedDuration,
@@ -57,6 +59,11 @@ impl ScriptedDriver {
     /// The next submit ends so.
     pub fn will_submit(&self, outcome: SubmitOutcome) {
         self.script().outcomes.push_back(outcome);
+    }
+
+    /// The next submit ends so, whatever was said before.
+    pub fn next_submit(&self, outcome: SubmitOutcome) {
+        self.script().outcomes = VecDeque::from([outcome]);
     }
 
     /// The harmless steps fail so.
@@ -82,6 +89,16 @@ impl ScriptedDriver {
     /// What was submitted.
     pub fn submits(&self) -> Vec<(Reference, Sha256Hash)> {
         self.script().submits.clone()
+    }
+
+    /// The time each submit was given.
+    pub fn times_left(&self) -> Vec<SignedDuration> {
+        self.script().times_left.clone()
+    }
+
+    /// How many submits ended; one whose caller was killed did not.
+    pub fn ended(&self) -> usize {
+        self.script().ended
     }
 
     /// What was looked up.
@@ -125,11 +142,13 @@ impl Submit for ScriptedDriver {
         None
     }
 
-    async fn submit(&self, order: &Order, (): (), _: SignedDuration) -> SubmitOutcome {
+    async fn submit(&self, order: &Order, (): (), time_left: SignedDuration) -> SubmitOutcome {
+        self.script().times_left.push(time_left);
         self.script()
             .submits
             .push((order.reference.clone(), order.document_sha256));
         self.pass_time().await;
+        self.script().ended += 1;
         self.script()
             .outcomes
             .pop_front()

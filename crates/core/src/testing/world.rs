@@ -1,3 +1,4 @@
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::{SignedDuration, Timestamp};
@@ -53,6 +54,23 @@ impl Clock for TestWorld {
         if let Ok(duration) = std::time::Duration::try_from(duration) {
             tokio::time::sleep(duration).await;
         }
+    }
+}
+
+/// Shared with the store, which runs on the same clock.
+impl Clock for Arc<TestWorld> {
+    fn now(&self) -> Timestamp {
+        (**self).now()
+    }
+
+    async fn sleep(&self, duration: SignedDuration) {
+        (**self).sleep(duration).await;
+    }
+}
+
+impl Random for Arc<TestWorld> {
+    fn bits(&self) -> u128 {
+        (**self).bits()
     }
 }
 

@@ -79,11 +79,26 @@ fn details_and_headers_are_told_where_they_help() {
 }
 
 #[test]
+fn a_member_is_told_beside_the_others_and_replaces_none() {
+    let sent = Refusal::new(Code::AlreadySent, "already_sent");
+    let (_, body) = answer(&sent.with_member("twin", "57").with_member("status", 200));
+    assert_eq!(
+        (&body["twin"], &body["status"]),
+        (&json!("57"), &json!(409))
+    );
+    let (response, body) = answer(&Refusal::new(Code::NoTime, "no_time"));
+    assert_eq!((response.status(), &body["code"]), (503, &json!("no_time")));
+    assert_eq!(response.header("retry-after"), Some("10"));
+    assert!(body.get("twin").is_none());
+}
+
+#[test]
 fn unauthorized_and_internal_tell_nothing_but_the_request_id() {
     for code in [Code::Unauthorized, Code::Internal] {
         let plain = answer(&Refusal::new(code, "one")).1;
         let told = Refusal::new(code, "two")
             .with_detail("a detail")
+            .with_member("twin", "57")
             .with_cause("a cause");
         assert_eq!(answer(&told).1, plain);
     }

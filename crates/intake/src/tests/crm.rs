@@ -4,16 +4,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use jiff::{SignedDuration, Timestamp};
 use sendtrail_core::ids::{CrmName, FileId, HistoryId, RequestKey, Revision};
 use sendtrail_core::ports::{
-    Clock, CreateHistory, CreateReply, GuardedWrite, NewRecord, Random, ReadHistory, SourceFile,
-    SourceFiles, StoreDocument, StoreError, Write, WriteReply,
+    CreateHistory, CreateReply, GuardedWrite, Metered, NewRecord, ReadHistory, SourceFile,
+    SourceFiles, StoreDocument, StoreError, Usage, Write, WriteReply,
 };
 use sendtrail_core::record::Read;
 use sendtrail_core::testing::{MemoryStore, TestWorld};
-
-use crate::{Crm, Usage};
 
 /// What goes wrong.
 #[derive(Debug, Clone, Default)]
@@ -59,12 +56,13 @@ impl TestCrm {
     }
 }
 
-impl Crm for TestCrm {
+impl Metered for TestCrm {
     fn usage(&self) -> Usage {
         let calls = self.calls();
         Usage {
             calls,
             credits: 2 * calls,
+            ..Usage::default()
         }
     }
 }
@@ -125,23 +123,5 @@ impl SourceFiles for TestCrm {
                     .await
             }
         }
-    }
-}
-
-/// The clock the store shares.
-pub(super) struct SharedWorld(pub(super) Arc<TestWorld>);
-
-impl Clock for SharedWorld {
-    fn now(&self) -> Timestamp {
-        self.0.now()
-    }
-    async fn sleep(&self, duration: SignedDuration) {
-        self.0.sleep(duration).await;
-    }
-}
-
-impl Random for SharedWorld {
-    fn bits(&self) -> u128 {
-        self.0.bits()
     }
 }

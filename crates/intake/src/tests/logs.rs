@@ -1,35 +1,14 @@
 //! What is logged: one line for each request, and nothing that must not be.
 
-use std::io;
-use std::sync::{Arc, Mutex};
-
 use sendtrail_core::ports::StoreError;
-use sendtrail_startup::{Environment, logs_to};
-use serde_json::{Value, json};
+use sendtrail_startup::testing::CapturedLogs;
+use serde_json::json;
 
 use super::support::{PDF, SIGNING, Stack, TOKENS, input};
 
-#[derive(Clone, Default)]
-struct Captured(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Captured {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn each_request_has_one_log_line_and_none_holds_a_body_a_token_or_a_recipient() {
-    let captured = Captured::default();
-    let sink = captured.clone();
-    let level = ("AWS_LAMBDA_LOG_LEVEL".to_owned(), "TRACE".to_owned());
-    let env = Environment::new([level], "");
-    let (subscriber, _logs) = logs_to("intake", &env, move || sink.clone());
-    let guard = tracing::subscriber::set_default(subscriber);
+    let logs = CapturedLogs::start("intake");
 
     let stack = Stack::new();
     let event = stack.signed("POST", "/v1/histories", "msg_1", &input());
@@ -51,13 +30,8 @@ async fn each_request_has_one_log_line_and_none_holds_a_body_a_token_or_a_recipi
     let detail = "cause for the log".to_owned();
     stack.fail(|faults| faults.create = Some(StoreError::Malformed { detail }));
     answers.push(stack.post("msg_4", &input()).await);
-    drop(guard);
 
-    let text = String::from_utf8(captured.0.lock().unwrap().clone()).unwrap();
-    let lines: Vec<Value> = text
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let (text, lines) = (logs.text(), logs.lines());
     assert_eq!(lines.len(), answers.len() + 2, "{text}");
     let messages = |message| {
         lines

@@ -9,12 +9,13 @@ use sendtrail_core::ids::{DriverId, HistoryId, Sha256Hash};
 use sendtrail_core::input::{Input, input_sha256};
 use sendtrail_core::ports::Clock as _;
 use sendtrail_core::testing::{CheckMac, Row, TestWorld};
-use sendtrail_door::{Claims, KeyRing, Purpose, Secret, TokenKey};
+use sendtrail_door::{Claims, KeyRing, Purpose, Response, Secret, TokenKey};
 use sendtrail_signature::sign;
+use sendtrail_startup::lambda::Handled;
 use serde_json::{Value, json};
 
-use super::crm::{Faults, SharedWorld, TestCrm};
-use crate::{App, Handled, Settings};
+use super::crm::{Faults, TestCrm};
+use crate::{App, Settings};
 
 pub(super) const PDF: &[u8] = b"%PDF-1.4\ntrailer\n<< /Root 1 0 R >>\nstartxref\n9\n%%EOF\n";
 pub(super) const MAX_BYTES: u64 = 2_000;
@@ -23,7 +24,7 @@ pub(super) const TOKENS: &str = "token-key-of-intake-0123456789abcdefgh";
 
 /// The function, its CRM and its clock.
 pub(super) struct Stack {
-    pub(super) app: App<TestCrm, SharedWorld, CheckMac>,
+    pub(super) app: App<TestCrm, Arc<TestWorld>, CheckMac>,
     pub(super) world: Arc<TestWorld>,
 }
 
@@ -33,7 +34,7 @@ pub(super) struct Answer {
     pub(super) status: u16,
     pub(super) code: String,
     pub(super) body: Value,
-    pub(super) handled: Handled,
+    pub(super) handled: Handled<Response>,
 }
 
 impl Answer {
@@ -97,9 +98,8 @@ impl Stack {
         change(&mut settings);
         let crm = TestCrm::new(Arc::clone(&world));
         crm.store.put_source("Deals", "57", "9", PDF);
-        let shared = SharedWorld(Arc::clone(&world));
         Self {
-            app: App::new(crm, shared, CheckMac(7), settings),
+            app: App::new(crm, Arc::clone(&world), CheckMac(7), settings),
             world,
         }
     }

@@ -1,59 +1,26 @@
 //! The function with everything around it in memory.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use sendtrail_core::ids::HistoryId;
 use sendtrail_core::policy::PollPolicy;
-use sendtrail_core::ports::{Clock, Random};
+use sendtrail_core::ports::Clock as _;
 use sendtrail_core::testing::{MemoryStore, Row, ScriptedDriver, ScriptedDrivers, TestWorld};
-use sendtrail_startup::{Environment, logs_to};
+use sendtrail_startup::testing::CapturedLogs;
 use serde_json::{Value, json};
 
-use crate::{App, RunFailed, Used};
+use crate::{App, RunFailed};
 
 pub(super) const TICK: &str = r#"{"v":1,"kind":"tick"}"#;
 /// What must be in no log, metric or report.
 pub(super) const RECIPIENT: &str = "Ann Recipient";
 
-/// The test's clock, shared with the store.
-#[derive(Debug, Clone)]
-pub(super) struct World(pub(super) Arc<TestWorld>);
-
-impl Clock for World {
-    fn now(&self) -> Timestamp {
-        self.0.now()
-    }
-    async fn sleep(&self, duration: SignedDuration) {
-        self.0.sleep(duration).await;
-    }
-}
-
-impl Random for World {
-    fn bits(&self) -> u128 {
-        self.0.bits()
-    }
-}
-
-#[derive(Debug, Clone, Default)]
-struct Sink(Arc<Mutex<Vec<u8>>>);
-
-impl std::io::Write for Sink {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 /// Everything a test touches. Logs are captured as long as it lives.
 pub(super) struct Rig {
-    pub(super) world: World,
-    pub(super) app: App<MemoryStore, ScriptedDrivers, World>,
-    sink: Sink,
-    _guard: tracing::subscriber::DefaultGuard,
+    pub(super) world: Arc<TestWorld>,
+    pub(super) app: App<MemoryStore, ScriptedDrivers, Arc<TestWorld>>,
+    logs: CapturedLogs,
 }
 
 /// What a run gave back, and its metrics.
@@ -64,9 +31,9 @@ pub(super) struct Seen {
 
 impl Rig {
     pub(super) fn new() -> Self {
-        let world = World(Arc::new(TestWorld::new()));
+        let world = Arc::new(TestWorld::new());
         let app = App {
-            store: MemoryStore::new(Arc::clone(&world.0)),
+            store: MemoryStore::new(Arc::clone(&world)),
             drivers: ScriptedDrivers(ScriptedDriver::new(true)),
             world: world.clone(),
             policy: PollPolicy {
@@ -81,19 +48,11 @@ impl Rig {
                 list_lag: SignedDuration::from_secs(60),
                 interval: SignedDuration::from_mins(2),
             },
-            used: |_| Used::default(),
         };
-        let sink = Sink::default();
-        // The most that can be asked for: a secret that is logged at any level is found.
-        let level = ("AWS_LAMBDA_LOG_LEVEL".to_owned(), "TRACE".to_owned());
-        let env = Environment::new([level], "");
-        let writer = sink.clone();
-        let (subscriber, _logs) = logs_to("poller", &env, move || writer.clone());
         Self {
             world,
             app,
-            sink,
-            _guard: tracing::subscriber::set_default(subscriber),
+            logs: CapturedLogs::start("poller"),
         }
     }
 
@@ -103,23 +62,23 @@ impl Rig {
 
     /// A tick with 110 seconds to go.
     pub(super) async fn tick(&self) -> Seen {
-        self.run(TICK, self.world.0.after(110)).await
+        self.run(TICK, self.world.after(110)).await
     }
 
     pub(super) async fn run(&self, event: &str, deadline: Timestamp) -> Seen {
         let handled = self.app.handle(event, deadline).await;
         let line = handled.metrics.render(self.world.now());
         assert!(!line.contains(RECIPIENT));
-        assert!(!self.logs().contains(RECIPIENT));
+        assert!(!self.logs.text().contains(RECIPIENT));
         Seen {
-            result: handled.result,
+            result: handled.response,
             metrics: serde_json::from_str(&line).unwrap(),
         }
     }
 
     /// An accepted send that is due, and whose deadline is this many seconds off.
     pub(super) fn accepted(&self, external_id: &str, deadline: i64) -> HistoryId {
-        let (past, at) = (self.world.0.after(-100), self.world.0.after(deadline));
+        let (past, at) = (self.world.after(-100), self.world.after(deadline));
         let progress = json!({
             "v": 1, "rev": 4, "next_check_at": past.to_string(), "attempts": 0,
             "deadline": at.to_string(),
@@ -139,7 +98,7 @@ impl Rig {
         row.state = Some(state.to_owned());
         row.progress = Some(progress.to_owned());
         row.input = Some(format!(r#"{{"to":{{"name":"{RECIPIENT}"}}}}"#));
-        row.next_check_at = Some(self.world.0.after(-100));
+        row.next_check_at = Some(self.world.after(-100));
         self.app.store.insert(row)
     }
 
@@ -154,14 +113,7 @@ impl Rig {
 
     /// Every log line so far.
     pub(super) fn lines(&self) -> Vec<Value> {
-        self.logs()
-            .lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect()
-    }
-
-    fn logs(&self) -> String {
-        String::from_utf8(self.sink.0.lock().unwrap().clone()).unwrap()
+        self.logs.lines()
     }
 }
 

@@ -1,16 +1,16 @@
 //! Runs that meet trouble, and runs that cannot happen.
 
-use lambda_runtime::Diagnostic;
 use sendtrail_core::ids::{HistoryId, Revision};
 use sendtrail_core::ports::{
-    Evidence, Failure, GuardedWrite, ListHistory, ListPage, ListQuery, LookUpAnswer, ReadHistory,
-    StoreError, Write, WriteReply,
+    Evidence, Failure, GuardedWrite, ListHistory, ListPage, ListQuery, LookUpAnswer, Metered,
+    ReadHistory, StoreError, Usage, Write, WriteReply,
 };
 use sendtrail_core::record::Read;
 use sendtrail_core::testing::{ScriptedDriver, ScriptedDrivers};
+use sendtrail_startup::lambda::InvocationError as _;
 
 use super::support::{Rig, TICK};
-use crate::{App, Used};
+use crate::App;
 
 /// The kinds that were warned about, with their counts.
 fn warned(rig: &Rig) -> Vec<(String, u64)> {
@@ -165,6 +165,12 @@ impl ListHistory for NoList {
     }
 }
 
+impl Metered for NoList {
+    fn usage(&self) -> Usage {
+        Usage::default()
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_run_that_could_not_happen_fails_with_a_stable_type() {
     let text = || "inner".to_owned();
@@ -194,16 +200,15 @@ async fn a_run_that_could_not_happen_fails_with_a_stable_type() {
             drivers: ScriptedDrivers(ScriptedDriver::new(true)),
             world: rig.world.clone(),
             policy: rig.app.policy.clone(),
-            used: |_| Used::default(),
         };
-        let handled = app.handle(TICK, rig.world.0.after(110)).await;
-        let line = handled.metrics.render(rig.world.0.after(0));
+        let handled = app.handle(TICK, rig.world.after(110)).await;
+        let line = handled.metrics.render(rig.world.after(0));
         let metrics: serde_json::Value = serde_json::from_str(&line).unwrap();
         assert_eq!(metrics["run_failed"], 1);
         assert_eq!(metrics["error_type"], error_type);
         assert_eq!(metrics["listed"], 0);
-        let failed = handled.result.unwrap_err();
-        assert_eq!(Diagnostic::from(failed).error_type, error_type);
+        let failed = handled.response.unwrap_err();
+        assert_eq!(failed.error_type(), error_type);
         // The runtime logs what a handler returns; a second line would be one too many.
         assert_eq!(rig.lines().len(), 0);
     }

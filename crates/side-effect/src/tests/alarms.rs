@@ -6,8 +6,8 @@ use bytes::Bytes;
 use jiff::SignedDuration;
 use sendtrail_core::ids::{CrmName, HistoryId, Revision, Sha256Hash, derive_reference};
 use sendtrail_core::ports::{
-    Clock as _, FindTwins, GuardedWrite, ReadDocument, ReadHistory, StoreError, SubmitOutcome,
-    Twin, Write, WriteReply,
+    Clock as _, FindTwins, GuardedWrite, Metered, ReadDocument, ReadHistory, StoreError,
+    SubmitOutcome, Twin, Usage, Write, WriteReply,
 };
 use sendtrail_core::record::{HistoryRecord, Read};
 use sendtrail_core::testing::MemoryStore;
@@ -84,6 +84,12 @@ impl FindTwins for Failing {
     }
 }
 
+impl Metered for Failing {
+    fn usage(&self) -> Usage {
+        self.memory.usage()
+    }
+}
+
 fn rig(trouble: Trouble) -> Rig<Failing> {
     Rig::with(|memory| Failing {
         memory,
@@ -97,7 +103,7 @@ async fn an_outcome_that_cannot_be_recorded_is_one_error_line_with_all_a_person_
     let rig = rig(Trouble::WritesHang);
     let id = rig.confirmed("save-1").await;
     rig.driver().will_submit(accepted("ltr_1"));
-    let deadline = rig.world.0.after(60);
+    let deadline = rig.world.after(60);
     let event = rig.signed("press-1", &send_body(&id).to_string());
     let seen = rig.serve_until(&event.to_string(), deadline).await;
     assert!(rig.world.now() < deadline, "told before Lambda kills it");
@@ -117,7 +123,7 @@ async fn an_outcome_that_cannot_be_recorded_is_one_error_line_with_all_a_person_
     let command = line["command"].as_str().unwrap();
     assert!(
         command.starts_with(&format!(
-            "sendtrail history resume {id} --external-id ltr_1 --reason "
+            "sendtrail history record {id} --external-id ltr_1 --reason "
         )),
         "{command}"
     );
@@ -137,7 +143,7 @@ async fn a_claim_that_cannot_be_read_back_submits_nothing_and_still_answers() {
     let rig = rig(Trouble::AllHangs);
     let id = rig.confirmed("save-1").await;
     rig.driver().will_submit(accepted("ltr_1"));
-    let deadline = rig.world.0.after(60);
+    let deadline = rig.world.after(60);
     let event = rig.signed("press-1", &send_body(&id).to_string());
     let seen = rig.serve_until(&event.to_string(), deadline).await;
     assert!(rig.world.now() < deadline);
@@ -149,7 +155,7 @@ async fn a_claim_that_cannot_be_read_back_submits_nothing_and_still_answers() {
     assert!(errors[0].get("external_id").is_none());
     assert!(
         errors[0].get("command").is_none(),
-        "there is no id to resume with"
+        "there is no id to record"
     );
 }
 

@@ -93,6 +93,7 @@ async fn a_twin_is_named_and_passes_once_the_signer_names_it() {
     let seen = rig.press("press-2", &second).await;
     seen.assert_problem(409, "already_sent");
     assert!(detail(&seen.body).contains(first.as_str()), "{}", seen.body);
+    assert_eq!(seen.body["twin"], first.as_str(), "for machines");
     assert_eq!(rig.driver().submits().len(), 1);
     assert_eq!(rig.state(&second), "confirmed");
 
@@ -139,9 +140,9 @@ async fn too_little_time_claims_nothing_and_asks_to_come_again() {
     tokio::time::sleep(std::time::Duration::from_secs(2)).await;
     let event = rig.signed("press-1", &send_body(&id).to_string());
     for seconds in [16, 5] {
-        let deadline = rig.world.0.after(seconds);
+        let deadline = rig.world.after(seconds);
         let seen = rig.serve_until(&event.to_string(), deadline).await;
-        seen.assert_problem(503, "crm_unavailable");
+        seen.assert_problem(503, "no_time");
         assert!(seen.retry_after.is_some());
         assert!(
             detail(&seen.body).contains("nothing was sent"),
@@ -161,7 +162,7 @@ async fn a_deadline_long_past_sends_nothing() {
     let event = rig.signed("press-1", &send_body(&id).to_string());
     for deadline in [jiff::Timestamp::UNIX_EPOCH, jiff::Timestamp::MIN] {
         let seen = rig.serve_until(&event.to_string(), deadline).await;
-        seen.assert_problem(503, "crm_unavailable");
+        seen.assert_problem(503, "no_time");
         let cause = rig.lines()[0]["cause"].as_str().map(str::to_owned);
         assert!(cause.unwrap().contains("too little time"));
     }

@@ -1,6 +1,6 @@
 //! The function with everything around it in memory, and requests signed as a CRM function signs them.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
@@ -9,7 +9,7 @@ use sendtrail_core::ids::{ExternalId, HistoryId, RequestKey, Sha256Hash};
 use sendtrail_core::input::Input;
 use sendtrail_core::policy::SubmitPolicy;
 use sendtrail_core::ports::{
-    Clock, Evidence, FindTwins, GuardedWrite, NotSent, Random, ReadDocument, SubmitOutcome,
+    Clock as _, Evidence, FindTwins, GuardedWrite, Metered, NotSent, ReadDocument, SubmitOutcome,
 };
 use sendtrail_core::progress::{Actor, Progress};
 use sendtrail_core::testing::{
@@ -17,10 +17,11 @@ use sendtrail_core::testing::{
 };
 use sendtrail_door::{KeyRing, Secret};
 use sendtrail_signature::sign;
-use sendtrail_startup::{Environment, logs_to};
+use sendtrail_startup::lambda::Handled;
+use sendtrail_startup::testing::CapturedLogs;
 use serde_json::{Value, json};
 
-use crate::{App, Handled, Used};
+use crate::App;
 
 pub(super) const PDF: &[u8] = b"%PDF-1.7 a letter";
 /// What must never be in a log, a metric or an answer.
@@ -28,45 +29,12 @@ pub(super) const SECRET: &str = "a signing secret of more than 32 characters";
 pub(super) const RECIPIENT: &str = "Ann Recipient";
 pub(super) const ACTOR: &str = "Sam Seller";
 
-/// The test's clock, shared with the store.
-#[derive(Debug, Clone)]
-pub(super) struct World(pub(super) Arc<TestWorld>);
-
-impl Clock for World {
-    fn now(&self) -> Timestamp {
-        self.0.now()
-    }
-    async fn sleep(&self, duration: SignedDuration) {
-        self.0.sleep(duration).await;
-    }
-}
-
-impl Random for World {
-    fn bits(&self) -> u128 {
-        self.0.bits()
-    }
-}
-
-#[derive(Debug, Clone, Default)]
-struct Sink(Arc<Mutex<Vec<u8>>>);
-
-impl std::io::Write for Sink {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 /// Everything a test touches. Logs are captured as long as it lives.
 pub(super) struct Rig<S = MemoryStore> {
-    pub(super) world: World,
+    pub(super) world: Arc<TestWorld>,
     pub(super) memory: MemoryStore,
-    pub(super) app: App<S, ScriptedDrivers, World, CheckMac>,
-    sink: Sink,
-    _guard: tracing::subscriber::DefaultGuard,
+    pub(super) app: App<S, ScriptedDrivers, Arc<TestWorld>, CheckMac>,
+    logs: CapturedLogs,
 }
 
 /// An answer as a caller and an operator see it.
@@ -86,11 +54,11 @@ impl Rig {
     }
 }
 
-impl<S: GuardedWrite + ReadDocument + FindTwins> Rig<S> {
+impl<S: GuardedWrite + ReadDocument + FindTwins + Metered> Rig<S> {
     /// A function whose store is what `wrap` makes of the one in memory.
     pub(super) fn with(wrap: impl FnOnce(MemoryStore) -> S) -> Self {
-        let world = World(Arc::new(TestWorld::new()));
-        let memory = MemoryStore::new(Arc::clone(&world.0));
+        let world = Arc::new(TestWorld::new());
+        let memory = MemoryStore::new(Arc::clone(&world));
         let ring = KeyRing::new(vec![("k1".to_owned(), Secret::parse(SECRET).unwrap())]).unwrap();
         let app = App {
             ring,
@@ -104,20 +72,12 @@ impl<S: GuardedWrite + ReadDocument + FindTwins> Rig<S> {
                 claim_stale: SignedDuration::from_secs(90),
                 record_reserve: SignedDuration::from_secs(15),
             },
-            used: |_| Used::default(),
         };
-        let sink = Sink::default();
-        // The most that can be asked for: a secret that is logged at any level is found.
-        let level = ("AWS_LAMBDA_LOG_LEVEL".to_owned(), "TRACE".to_owned());
-        let env = Environment::new([level], "");
-        let writer = sink.clone();
-        let (subscriber, _logs) = logs_to("side-effect", &env, move || writer.clone());
         Self {
             world,
             memory,
             app,
-            sink,
-            _guard: tracing::subscriber::set_default(subscriber),
+            logs: CapturedLogs::start("side-effect"),
         }
     }
 
@@ -154,7 +114,7 @@ impl<S: GuardedWrite + ReadDocument + FindTwins> Rig<S> {
             rev: saved.rev,
             input_sha256: saved.input_sha256,
         };
-        let (mac, until) = (&self.app.mac, self.world.0.after(60));
+        let (mac, until) = (&self.app.mac, self.world.after(60));
         let confirmed = confirm(
             &self.memory,
             &self.world,
@@ -182,7 +142,7 @@ impl<S: GuardedWrite + ReadDocument + FindTwins> Rig<S> {
 
     /// Serves an event with 60 seconds to go.
     pub(super) async fn serve(&self, event: &str) -> Seen {
-        self.serve_until(event, self.world.0.after(60)).await
+        self.serve_until(event, self.world.after(60)).await
     }
 
     pub(super) async fn serve_until(&self, event: &str, deadline: Timestamp) -> Seen {
@@ -195,7 +155,7 @@ impl<S: GuardedWrite + ReadDocument + FindTwins> Rig<S> {
             text: format!(
                 "{}{line}{}",
                 serde_json::to_string(response).unwrap(),
-                self.logs()
+                self.logs.text()
             ),
             metrics: serde_json::from_str(&line).unwrap(),
             retry_after: response.header("retry-after").map(str::to_owned),
@@ -244,11 +204,7 @@ impl<S: GuardedWrite + ReadDocument + FindTwins> Rig<S> {
 
     /// Every log line so far.
     pub(super) fn lines(&self) -> Vec<Value> {
-        let lines = self.logs();
-        lines
-            .lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect()
+        self.logs.lines()
     }
 
     /// The lines of this level.
@@ -256,10 +212,6 @@ impl<S: GuardedWrite + ReadDocument + FindTwins> Rig<S> {
         let mut lines = self.lines();
         lines.retain(|line| line["level"] == level);
         lines
-    }
-
-    fn logs(&self) -> String {
-        String::from_utf8(self.sink.0.lock().unwrap().clone()).unwrap()
     }
 
     /// That a refused press left no trace: no submit, no write.

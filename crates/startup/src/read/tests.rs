@@ -132,8 +132,8 @@ fn settings_that_cannot_work_together_are_refused() {
         ),
         (
             "timeout = \"60s\"",
-            "timeout = \"22s\"",
-            "side_effect.timeout: must be longer than",
+            "timeout = \"26s\"",
+            "side_effect.timeout: leaves too little for the submit",
         ),
         (
             "timeout = \"60s\"",
@@ -166,7 +166,7 @@ fn settings_that_cannot_work_together_are_refused() {
         assert_eq!(mistakes.lines().count(), 1, "{mistakes}");
     }
     assert!(changed("preview_ttl = \"10m\"", "preview_ttl = \"60m\"").is_ok());
-    assert!(changed("timeout = \"60s\"", "timeout = \"22001ms\"").is_ok());
+    assert!(changed("timeout = \"60s\"", "timeout = \"27s\"").is_ok());
 }
 
 #[test]

@@ -1,29 +1,32 @@
-//! The store within the time of one invocation.
+//! The store within a time.
 //!
-//! A CRM that hangs must not use up the time in which the outcome of a submit is told: a function that is
-//! killed says nothing. So every call to the store ends before the invocation does.
+//! A CRM that hangs must not use up the time in which an outcome is recorded and told: a function that is
+//! killed says nothing. So every call ends in time, as one whose reply was lost.
 
 use std::future::Future;
+use std::pin::pin;
 
 use bytes::Bytes;
+use futures_util::future::{Either, select};
 use jiff::Timestamp;
-use sendtrail_core::ids::{CrmName, HistoryId, Revision, Sha256Hash};
-use sendtrail_core::ports::{
+
+use crate::ids::{CrmName, HistoryId, Revision, Sha256Hash};
+use crate::ports::{
     Clock, FindTwins, GuardedWrite, ReadDocument, ReadHistory, StoreError, Twin, Write, WriteReply,
 };
-use sendtrail_core::record::{HistoryRecord, Read};
+use crate::record::{HistoryRecord, Read};
 
 /// A store whose calls end at `until`.
 #[derive(Debug)]
-pub(crate) struct Limited<'a, S, W> {
-    pub(crate) store: &'a S,
-    pub(crate) world: &'a W,
-    pub(crate) until: Timestamp,
+pub(super) struct Limited<'a, S, W> {
+    pub(super) store: &'a S,
+    pub(super) world: &'a W,
+    pub(super) until: Timestamp,
 }
 
 fn ran_out() -> StoreError {
     StoreError::Transient {
-        detail: "the time of the invocation ran out".to_owned(),
+        detail: "no answer within the time that was left".to_owned(),
     }
 }
 
@@ -31,10 +34,9 @@ impl<S: Sync, W: Clock> Limited<'_, S, W> {
     async fn within<T>(&self, call: impl Future<Output = T> + Send) -> Option<T> {
         let left = self.until.duration_since(self.world.now());
         // The call is looked at first: what is done counts, however late.
-        tokio::select! {
-            biased;
-            done = call => Some(done),
-            () = self.world.sleep(left) => None,
+        match select(pin!(call), pin!(self.world.sleep(left))).await {
+            Either::Left((done, _)) => Some(done),
+            Either::Right(_) => None,
         }
     }
 

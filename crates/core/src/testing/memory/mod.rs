@@ -1,3 +1,5 @@
+mod ports;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -5,12 +7,8 @@ use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 
 use super::TestWorld;
-use crate::ids::{CrmName, FileId, HistoryId, RequestKey, Revision, Sha256Hash};
-use crate::ports::{
-    Clock, CreateHistory, CreateReply, DocumentChange, FindTwins, GuardedWrite, ListHistory,
-    ListPage, ListQuery, ListStart, NewRecord, ReadDocument, ReadHistory, SourceFile, SourceFiles,
-    StoreDocument, StoreError, Twin, Write, WriteReply,
-};
+use crate::ids::{FileId, HistoryId, Revision};
+use crate::ports::{Clock as _, DocumentChange, StoreError, Write, WriteReply};
 use crate::progress::whole_seconds;
 use crate::record::{HistoryRecord, Read, Stamp, StateField};
 use crate::state::State;
@@ -69,8 +67,11 @@ struct Inner {
     faults: VecDeque<Fault>,
     failing_reads: VecDeque<StoreError>,
     failing_writes: VecDeque<StoreError>,
+    failing_lists: VecDeque<StoreError>,
     poisoned: Vec<HistoryId>,
     late: Vec<(Timestamp, HistoryId, Revision, Write)>,
+    calls: u64,
+    reads: u64,
     writes: u64,
     lists: u64,
     cut_lists_at: Option<usize>,
@@ -151,6 +152,11 @@ impl MemoryStore {
         self.inner().failing_writes.push_back(error);
     }
 
+    /// The next list fails.
+    pub fn fail_next_list(&self, error: StoreError) {
+        self.inner().failing_lists.push_back(error);
+    }
+
     /// No write of this record is ever taken.
     pub fn poison(&self, id: &HistoryId) {
         self.inner().poisoned.push(id.clone());
@@ -159,6 +165,11 @@ impl MemoryStore {
     /// Lists cut long text at this many bytes.
     pub fn cut_lists_at(&self, bytes: usize) {
         self.inner().cut_lists_at = Some(bytes);
+    }
+
+    /// Single reads that were answered with a record.
+    pub fn reads(&self) -> u64 {
+        self.inner().reads
     }
 
     /// Writes that were applied.
@@ -174,6 +185,17 @@ impl MemoryStore {
     /// Files that were uploaded.
     pub fn files(&self) -> usize {
         self.inner().files.len()
+    }
+
+    /// One request: counted, and answered after a while. Gives the store's clock as known before it.
+    async fn call(&self) -> Option<Timestamp> {
+        let before = {
+            let mut inner = self.inner();
+            inner.calls += 1;
+            inner.last_date
+        };
+        self.world.sleep(LATENCY).await;
+        before
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -296,215 +318,4 @@ fn apply(row: &mut Row, write: &Write, now: Timestamp) {
     }
     row.modified = whole_seconds(now);
     row.notified = write.notify;
-}
-
-impl ReadHistory for MemoryStore {
-    async fn read(&self, id: &HistoryId) -> Result<Read, StoreError> {
-        let before = self.inner().last_date;
-        self.world.sleep(LATENCY).await;
-        let mut inner = self.inner();
-        if let Some(error) = inner.failing_reads.pop_front() {
-            return Err(error);
-        }
-        let row = inner.rows.get(id).cloned().ok_or(StoreError::NotFound)?;
-        Ok(self.stamped(&mut inner, &row, id, before))
-    }
-}
-
-impl GuardedWrite for MemoryStore {
-    async fn write(&self, id: &HistoryId, revision: &Revision, write: &Write) -> WriteReply {
-        self.world.sleep(LATENCY).await;
-        let now = self.world.now();
-        let mut inner = self.inner();
-        inner.last_date = inner.last_date.max(Some(whole_seconds(now)));
-        if let Some(error) = inner.failing_writes.pop_front() {
-            return WriteReply::NotApplied(error);
-        }
-        if inner.poisoned.contains(id) {
-            return WriteReply::NotApplied(StoreError::Refused {
-                code: "INVALID_DATA".to_owned(),
-                detail: "poisoned".to_owned(),
-            });
-        }
-        let lost = WriteReply::Unknown(StoreError::Transient {
-            detail: "the reply was lost".to_owned(),
-        });
-        match inner.faults.pop_front() {
-            None => inner.write(now, id, revision, write),
-            Some(Fault::AppliedReplyLost) => {
-                inner.write(now, id, revision, write);
-                lost
-            }
-            Some(Fault::LostBeforeApplied) => lost,
-            Some(Fault::AppliedLate(after)) => {
-                let at = crate::ports::clock_deadline(now, after);
-                inner
-                    .late
-                    .push((at, id.clone(), revision.clone(), write.clone()));
-                lost
-            }
-        }
-    }
-}
-
-impl CreateHistory for MemoryStore {
-    async fn create(&self, new: &NewRecord) -> CreateReply {
-        self.world.sleep(LATENCY).await;
-        let now = self.world.now();
-        let mut inner = self.inner();
-        inner.last_date = inner.last_date.max(Some(whole_seconds(now)));
-        let key = new.request_key.as_str();
-        let taken = inner.rows.values().any(|row| {
-            row.request_key
-                .as_deref()
-                .is_some_and(|k| k.eq_ignore_ascii_case(key))
-        });
-        if taken {
-            return CreateReply::Exists;
-        }
-        let mut row = Row {
-            request_key: Some(key.to_owned()),
-            source: Some((new.source_module.to_string(), new.source_record.to_string())),
-            ..Row::default()
-        };
-        apply(&mut row, &new.write, now);
-        let id = inner.fresh_id();
-        inner.rows.insert(id.clone(), row);
-        match inner.faults.pop_front() {
-            None => CreateReply::Created(id),
-            Some(_) => CreateReply::Unknown(StoreError::Transient {
-                detail: "the reply was lost".to_owned(),
-            }),
-        }
-    }
-
-    async fn find_by_request_key(&self, key: &RequestKey) -> Result<Option<Read>, StoreError> {
-        let before = self.inner().last_date;
-        self.world.sleep(LATENCY).await;
-        let mut inner = self.inner();
-        let found = inner
-            .rows
-            .iter()
-            .find(|(_, row)| {
-                row.request_key
-                    .as_deref()
-                    .is_some_and(|k| k.eq_ignore_ascii_case(key.as_str()))
-            })
-            .map(|(id, row)| (id.clone(), row.clone()));
-        Ok(found.map(|(id, row)| self.stamped(&mut inner, &row, &id, before)))
-    }
-}
-
-impl ListHistory for MemoryStore {
-    type Cursor = (Option<Timestamp>, HistoryId);
-
-    async fn list_due(
-        &self,
-        query: &ListQuery<Self::Cursor>,
-    ) -> Result<ListPage<Self::Cursor>, StoreError> {
-        let before = self.inner().last_date;
-        self.world.sleep(LATENCY).await;
-        let due = self.due(query.now);
-        let skip = match &query.start {
-            ListStart::First => 0,
-            ListStart::Offset(offset) => usize::try_from(*offset).unwrap_or(usize::MAX),
-            ListStart::After(cursor) => due.iter().take_while(|key| *key <= cursor).count(),
-        };
-        let limit = query.limit as usize;
-        let keys: Vec<_> = due.iter().skip(skip).take(limit).cloned().collect();
-        let more = due.len() > skip.saturating_add(limit);
-        let mut inner = self.inner();
-        inner.lists += 1;
-        let cut = inner.cut_lists_at;
-        let rows = keys
-            .iter()
-            .filter_map(|(_, id)| {
-                let mut row = inner.rows.get(id).cloned()?;
-                if let (Some(cut), Some(text)) = (cut, row.progress.as_mut()) {
-                    text.truncate(cut);
-                }
-                Some(self.stamped(&mut inner, &row, id, before))
-            })
-            .collect();
-        Ok(ListPage {
-            rows,
-            next: keys.last().filter(|_| more).cloned(),
-        })
-    }
-
-    async fn count_due(&self, now: Timestamp) -> Result<u64, StoreError> {
-        self.world.sleep(LATENCY).await;
-        Ok(self.due(now).len() as u64)
-    }
-}
-
-impl FindTwins for MemoryStore {
-    async fn twins(
-        &self,
-        source_module: &CrmName,
-        source_record: &CrmName,
-        document: &Sha256Hash,
-    ) -> Result<Vec<Twin>, StoreError> {
-        self.world.sleep(LATENCY).await;
-        let source = (source_module.to_string(), source_record.to_string());
-        let hash = document.to_string();
-        let inner = self.inner();
-        let twins = inner.rows.iter().filter_map(|(id, row)| {
-            let state = StateField::of(row.state.as_deref()).known()?;
-            let counts =
-                state.is_in_flight() || matches!(state, State::Succeeded | State::NeedsReview);
-            let same = row.source.as_ref() == Some(&source)
-                && row.document_sha256.as_deref() == Some(hash.as_str());
-            (counts && same).then(|| Twin {
-                id: id.clone(),
-                state,
-            })
-        });
-        Ok(twins.collect())
-    }
-}
-
-impl StoreDocument for MemoryStore {
-    async fn upload(&self, _: &str, bytes: Bytes) -> Result<FileId, StoreError> {
-        self.world.sleep(LATENCY).await;
-        let mut inner = self.inner();
-        let text = format!("file_{}", inner.files.len() + 1);
-        let id = FileId::parse(&text).map_err(|bad| StoreError::Malformed {
-            detail: bad.to_string(),
-        })?;
-        inner.files.insert(id.clone(), bytes);
-        Ok(id)
-    }
-}
-
-fn bounded(bytes: Bytes, limit: u64) -> Result<Bytes, StoreError> {
-    if bytes.len() as u64 > limit {
-        return Err(StoreError::TooLarge { limit });
-    }
-    Ok(bytes)
-}
-
-impl ReadDocument for MemoryStore {
-    async fn download(&self, record: &HistoryRecord, max_bytes: u64) -> Result<Bytes, StoreError> {
-        self.world.sleep(LATENCY).await;
-        let file = record.document.as_ref().ok_or(StoreError::NotFound)?;
-        let bytes = self.inner().files.get(file).cloned();
-        bounded(bytes.ok_or(StoreError::NotFound)?, max_bytes)
-    }
-}
-
-impl SourceFiles for MemoryStore {
-    async fn source_file(
-        &self,
-        module: &CrmName,
-        record: &CrmName,
-        file: &SourceFile,
-        max_bytes: u64,
-    ) -> Result<Bytes, StoreError> {
-        self.world.sleep(LATENCY).await;
-        let (SourceFile::Attachment(name) | SourceFile::Field(name)) = file;
-        let key = (module.to_string(), record.to_string(), name.to_string());
-        let bytes = self.inner().sources.get(&key).cloned();
-        bounded(bytes.ok_or(StoreError::NotFound)?, max_bytes)
-    }
 }
