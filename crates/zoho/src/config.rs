@@ -188,6 +188,11 @@ impl Fields {
         }
     }
 
+    /// Every name.
+    pub(crate) fn all(&self) -> [&CrmName; 11] {
+        self.keyed().map(|(_, name)| name)
+    }
+
     fn keyed(&self) -> [(&'static str, &CrmName); 11] {
         [
             ("state", &self.state),

@@ -1,6 +1,7 @@
 //! From status and body to what went wrong: the one place that knows the CRM's error envelopes and codes.
 
 use jiff::SignedDuration;
+use sendtrail_core::ids::HistoryId;
 use sendtrail_core::ports::StoreError;
 use sendtrail_core::text::harmless;
 use serde_json::{Map, Value};
@@ -10,8 +11,11 @@ use serde_json::{Map, Value};
 pub(crate) enum Fault {
     /// The record has another version.
     Conflict,
-    /// A unique field holds this value already; the field, where the CRM names it.
-    Duplicate { field: Option<String> },
+    /// A unique field holds this value already; the field and the other record, where the CRM names them.
+    Duplicate {
+        field: Option<String>,
+        other: Option<HistoryId>,
+    },
     /// The access token is refused; another may do.
     StaleToken { code: String },
     /// Everything else. `not_done`: proved that the CRM did nothing.
@@ -46,7 +50,7 @@ impl Fault {
     pub(crate) fn into_error(self) -> StoreError {
         match self {
             Self::Conflict => refused("ALREADY_MODIFIED", ""),
-            Self::Duplicate { field } => refused("DUPLICATE_DATA", &field.unwrap_or_default()),
+            Self::Duplicate { field, .. } => refused("DUPLICATE_DATA", &field.unwrap_or_default()),
             Self::StaleToken { code } => StoreError::Unauthorized { detail: code },
             Self::Failed { error, .. } => error,
         }
@@ -101,6 +105,14 @@ impl Problem {
     fn field(&self) -> Option<String> {
         let name = self.details.get("api_name").and_then(Value::as_str);
         name.map(|name| harmless(name, 64))
+    }
+
+    /// The record that has the value already.
+    fn other_record(&self) -> Option<HistoryId> {
+        let details = &self.details;
+        let of_record = details.get("duplicate_record").and_then(|r| r.get("id"));
+        let id = of_record.or_else(|| details.get("id"))?;
+        HistoryId::parse(id.as_str()?).ok()
     }
 
     /// Whether it says that the id in the address means nothing.
@@ -186,6 +198,7 @@ fn classify(status: u16, retry_after: Option<SignedDuration>, problem: &Problem)
         }
         (_, "DUPLICATE_DATA") => Fault::Duplicate {
             field: problem.field(),
+            other: problem.other_record(),
         },
         (_, "RECORD_NOT_FOUND" | "NOT_FOUND" | "NO_CONTENT" | "NO_RECORDS_FOUND") => {
             Fault::not_done(StoreError::NotFound)
@@ -347,6 +360,26 @@ mod tests {
             "the CRM refuses: INVALID_DATA invalid data, api_name Progress_JSON, \
              json_path $.data[0].Progress_JSON, maximum_length 32000"
         );
+    }
+
+    #[test]
+    fn a_duplicate_names_the_other_record_in_either_place() {
+        for (details, other) in [
+            (
+                r#"{"api_name":"K","duplicate_record":{"id":"7"},"id":"8"}"#,
+                Some("7"),
+            ),
+            (r#"{"api_name":"K","id":"8"}"#, Some("8")),
+            (r#"{"api_name":"K","id":8}"#, None),
+            (r#"{"api_name":"K"}"#, None),
+        ] {
+            let body = format!(r#"{{"data":[{{"code":"DUPLICATE_DATA","details":{details}}}]}}"#);
+            let expected = Fault::Duplicate {
+                field: Some("K".to_owned()),
+                other: other.map(|id| HistoryId::parse(id).unwrap()),
+            };
+            assert_eq!(fault(400, &body), expected, "{details}");
+        }
     }
 
     #[test]

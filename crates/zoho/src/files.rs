@@ -24,7 +24,7 @@ const TWIN_STATES: [State; 4] = [
 
 impl Zoho {
     /// The bytes behind a handle in a file-upload field.
-    async fn field_file(
+    pub(crate) async fn field_file(
         &self,
         module: &str,
         record: &str,

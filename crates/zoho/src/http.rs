@@ -69,6 +69,11 @@ impl<'a> Call<'a> {
         Self::new(Method::GET, path, Payload::None)
     }
 
+    /// Puts a record into the recycle bin.
+    pub(crate) fn delete(path: &[&'a str]) -> Self {
+        Self::new(Method::DELETE, path, Payload::None)
+    }
+
     /// A write or query with a JSON body.
     pub(crate) fn json(method: Method, path: &[&'a str], body: String) -> Self {
         Self::new(method, path, Payload::Json(body))

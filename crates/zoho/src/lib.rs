@@ -2,12 +2,15 @@
 
 mod answer;
 mod body;
+pub mod check;
 mod config;
 mod coql;
+mod created;
 mod fault;
 mod files;
 mod http;
 mod list;
+mod probe;
 mod recent;
 mod record;
 mod store;
@@ -19,4 +22,3 @@ pub use list::Cursor;
 pub use recent::Recent;
 pub use store::{BuildError, Zoho};
 pub use token::{AccessToken, CacheFuture, FileTokenCache, NoTokenCache, TokenCache};
-pub use usage::Usage;

@@ -158,6 +158,7 @@ impl Zoho {
             &self.fields.next_check_at,
             &self.fields.external_id,
             &self.fields.document_sha256,
+            &self.fields.source_record,
         ]
         .map(CrmName::as_str)
         .join(", ");
@@ -227,7 +228,7 @@ impl ListHistory for Zoho {
 }
 
 /// The count in a row, whose key may be spelled in several ways.
-fn count(row: &Map<String, Value>) -> Option<u64> {
+pub(crate) fn count(row: &Map<String, Value>) -> Option<u64> {
     let is_count = |key: &str| {
         key.get(..5)
             .is_some_and(|k| k.eq_ignore_ascii_case("count"))

@@ -22,6 +22,7 @@ pub(crate) fn single_read_fields(fields: &Fields) -> String {
         fields.document.as_str(),
         fields.document_sha256.as_str(),
         fields.external_id.as_str(),
+        fields.source_record.as_str(),
     ]
     .join(",")
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use jiff::SignedDuration;
@@ -16,10 +17,12 @@ use thiserror::Error;
 
 use crate::config::{Config, Fields, Secrets};
 use crate::coql::Condition;
+use crate::created::{Created, lowest_first};
 use crate::fault::Fault;
 use crate::http::{self, Call, Caller};
+use crate::probe::Probe;
 use crate::token::{TokenCache, Tokens};
-use crate::usage::{Counters, Usage};
+use crate::usage::Counters;
 use crate::{body, record};
 
 /// The client could not be made.
@@ -34,7 +37,10 @@ pub struct Zoho {
     pub(crate) fields: Fields,
     notify: Vec<String>,
     request_timeout: SignedDuration,
-    counters: Arc<Counters>,
+    pub(crate) probe: Probe,
+    created: Created,
+    has_warned: AtomicBool,
+    pub(crate) counters: Arc<Counters>,
 }
 
 impl fmt::Debug for Zoho {
@@ -76,13 +82,11 @@ impl Zoho {
             fields: config.fields.clone(),
             notify: config.notify.clone(),
             request_timeout: config.request_timeout,
+            probe: Probe::default(),
+            created: Created::default(),
+            has_warned: AtomicBool::new(false),
             counters,
         })
-    }
-
-    /// What was asked of the CRM since the client was made.
-    pub fn usage(&self) -> Usage {
-        self.counters.snapshot()
     }
 
     /// Reads a row of an answer.
@@ -91,7 +95,16 @@ impl Zoho {
         row: &serde_json::Map<String, serde_json::Value>,
         answer: &crate::answer::Answer,
     ) -> Result<Read, StoreError> {
-        record::read(&self.fields, row, answer, self.request_timeout)
+        let read = record::read(&self.fields, row, answer, self.request_timeout)?;
+        let source = self.fields.source_record.as_str();
+        self.probe.remember(&read.record.id, row, source);
+        if answer.date.is_none() && !self.has_warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                "an answer of the CRM carries no Date: without one no read is a base for a write. \
+                 If this stays, run `sendtrail zoho check`"
+            );
+        }
+        Ok(read)
     }
 
     /// The handles of the files that a write takes off the record. The write that follows is guarded, so
@@ -143,7 +156,9 @@ impl Zoho {
         let call = Call::json(Method::POST, &[&self.module], body);
         let details = self.caller.call(&call).await?.written()?;
         // It says that it was created: without a readable id it still was.
-        record::id(&details).map_err(Fault::unsure)
+        let id = record::id(&details).map_err(Fault::unsure)?;
+        self.created.keep(&new.request_key, id.clone());
+        Ok(id)
     }
 
     /// The ids of the records with this key, the lowest first, those with its exact letters before others:
@@ -182,6 +197,9 @@ impl ReadHistory for Zoho {
 
 impl GuardedWrite for Zoho {
     async fn write(&self, id: &HistoryId, revision: &Revision, write: &Write) -> WriteReply {
+        if let Err(error) = self.ensure_the_guard_is_heeded(id).await {
+            return WriteReply::NotApplied(error);
+        }
         match self.try_write(id, revision, write).await {
             Ok(()) => WriteReply::Applied,
             Err(Fault::Conflict) => WriteReply::Conflict,
@@ -203,9 +221,12 @@ impl CreateHistory for Zoho {
         let key_field = self.fields.request_key.as_str();
         match self.try_create(new).await {
             Ok(id) => CreateReply::Created(id),
-            Err(Fault::Duplicate { field })
+            Err(Fault::Duplicate { field, other })
                 if field.as_deref().is_none_or(|field| field == key_field) =>
             {
+                if let Some(other) = other {
+                    self.created.keep(&new.request_key, other);
+                }
                 CreateReply::Exists
             }
             Err(Fault::Failed {
@@ -222,9 +243,14 @@ impl CreateHistory for Zoho {
     }
 
     async fn find_by_request_key(&self, key: &RequestKey) -> Result<Option<Read>, StoreError> {
-        match self.ids_by_key(key).await? {
-            None => Ok(None),
-            Some(id) => self.read(&id).await.map(Some),
+        let found = self.ids_by_key(key).await?;
+        // Where the query lags, the answer to the create tells.
+        for id in lowest_first(found, self.created.get(key)) {
+            match self.read(&id).await {
+                Err(StoreError::NotFound) => {}
+                other => return other.map(Some),
+            }
         }
+        Ok(None)
     }
 }

@@ -2,17 +2,16 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-/// Calls since the client was made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Usage {
-    /// Requests sent to the CRM's API, repeats included.
-    pub calls: u64,
-    /// API credits these cost, by the CRM's price list: COQL 1 to 3 by its limit, everything else 1.
-    pub credits: u64,
-    /// Requests sent to the token endpoint. Ten in ten minutes are allowed for one refresh token.
-    pub token_requests: u64,
-    /// What the CRM last said is left of the day's credits. It says so only when half are used.
-    pub credits_remaining: Option<u64>,
+use sendtrail_core::ports::{Metered, Usage};
+
+use crate::store::Zoho;
+
+/// COQL costs 1 to 3 credits by its limit, everything else 1. The token endpoint allows ten requests in ten
+/// minutes for one refresh token.
+impl Metered for Zoho {
+    fn usage(&self) -> Usage {
+        self.counters.snapshot()
+    }
 }
 
 /// Counters that calls at once may share.

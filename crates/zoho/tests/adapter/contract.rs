@@ -54,6 +54,7 @@ contract! {
     stale_revision_conflicts_and_writes_nothing
     an_edit_in_the_same_second_is_never_overwritten
     a_write_on_a_fresh_base_is_applied
+    saved_input_reads_back_as_it_was_written
     update_of_a_missing_record_is_not_found
     a_write_applied_although_its_reply_was_lost_is_recognised
     a_write_applied_late_is_recognised

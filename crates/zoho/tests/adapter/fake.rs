@@ -34,6 +34,7 @@ pub(crate) enum Reply {
 /// The second argument counts the earlier requests to the same path.
 type Script = dyn Fn(&Seen, usize) -> Reply + Send + Sync;
 
+/// By default the probe of the guard, and the read before it, are answered as they should be.
 pub(crate) struct Fake {
     pub(crate) url: String,
     seen: Arc<Mutex<Vec<Seen>>>,
@@ -62,6 +63,16 @@ impl Fake {
     pub(crate) async fn start(
         script: impl Fn(&Seen, usize) -> Reply + Send + Sync + 'static,
     ) -> Self {
+        Self::unprobed(move |seen: &Seen, nth: usize| {
+            probe_reply(seen).unwrap_or_else(|| script(seen, nth))
+        })
+        .await
+    }
+
+    /// A fake whose script is also asked about the probe of the guard.
+    pub(crate) async fn unprobed(
+        script: impl Fn(&Seen, usize) -> Reply + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let seen = Arc::new(Mutex::new(Vec::new()));
@@ -85,8 +96,16 @@ impl Fake {
         .await
     }
 
-    pub(crate) fn seen(&self) -> Vec<Seen> {
+    /// Everything that arrived.
+    pub(crate) fn all(&self) -> Vec<Seen> {
         self.seen.lock().unwrap().clone()
+    }
+
+    /// Everything but what belongs to the probe.
+    pub(crate) fn seen(&self) -> Vec<Seen> {
+        let mut seen = self.all();
+        seen.retain(|s| probe_reply(s).is_none());
+        seen
     }
 
     /// The requests to the token endpoint.
@@ -102,7 +121,24 @@ impl Fake {
     }
 }
 
+/// The answer to what belongs to the probe of the guard.
+fn probe_reply(seen: &Seen) -> Option<Reply> {
+    if seen.is_probe() {
+        return Some(json(412, r#"{"code":"ALREADY_MODIFIED","details":{}}"#));
+    }
+    let id = seen.path().rsplit('/').next().unwrap_or_default();
+    let row = format!(r#"{{"data":[{{"id":"{id}","Source_Record":"9"}}]}}"#);
+    seen.target
+        .ends_with("?fields=Source_Record")
+        .then_some(Reply::Json(200, row))
+}
+
 impl Seen {
+    /// An update on a version far in the past.
+    pub(crate) fn is_probe(&self) -> bool {
+        self.header("if-unmodified-since").starts_with("2000-")
+    }
+
     pub(crate) fn path(&self) -> &str {
         self.target.split('?').next().unwrap_or_default()
     }
@@ -117,7 +153,8 @@ async fn serve(stream: TcpStream, log: Arc<Mutex<Vec<Seen>>>, script: Arc<Script
     while let Some(seen) = request(&mut stream).await {
         let nth = {
             let mut log = log.lock().unwrap();
-            let nth = log.iter().filter(|s| s.path() == seen.path()).count();
+            let same = |s: &&Seen| s.path() == seen.path() && probe_reply(s).is_none();
+            let nth = log.iter().filter(same).count();
             log.push(seen.clone());
             nth
         };

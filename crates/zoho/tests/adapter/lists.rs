@@ -6,7 +6,7 @@ use bytes::Bytes;
 use sendtrail_core::ids::{CrmName, HistoryId, RequestKey, Sha256Hash};
 use sendtrail_core::ports::{
     Clock as _, CreateHistory as _, FindTwins as _, ListHistory as _, ListQuery, ListStart,
-    ReadHistory as _, SourceFile, SourceFiles as _, StoreError,
+    Metered as _, ReadHistory as _, SourceFile, SourceFiles as _, StoreError,
 };
 use sendtrail_core::state::State;
 use sendtrail_simulator::crm::{CoqlNulls, Seed, SeedFile, SeedRecord, Switches};

@@ -1,9 +1,12 @@
 //! The adapter over HTTP.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
+mod check;
 mod contract;
+mod doubts;
 mod fake;
 mod lists;
+mod probe;
 mod requests;
 mod simulated;
 mod tokens;

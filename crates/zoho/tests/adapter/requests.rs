@@ -4,8 +4,8 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use sendtrail_core::ids::{CrmName, HistoryId, RequestKey, Sha256Hash};
 use sendtrail_core::ports::{
-    CreateHistory as _, FindTwins as _, ReadDocument as _, ReadHistory as _, SourceFile,
-    SourceFiles as _, StoreDocument as _, StoreError,
+    CreateHistory as _, FindTwins as _, Metered as _, ReadDocument as _, ReadHistory as _,
+    SourceFile, SourceFiles as _, StoreDocument as _, StoreError,
 };
 
 use crate::fake::{Fake, Reply, TOKEN, json, token};

@@ -72,6 +72,8 @@ impl Simulated {
     fn fault(&self, kind: FaultKind, ms: u64) {
         let matching = FaultMatch {
             method: Some("PUT".into()),
+            // Not the probe of the guard.
+            body_contains: Some("Progress_JSON".into()),
             ..FaultMatch::default()
         };
         self.crm.add_fault(Fault {

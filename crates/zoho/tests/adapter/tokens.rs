@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::{SignedDuration, Timestamp};
 use sendtrail_core::ids::HistoryId;
-use sendtrail_core::ports::{ReadHistory as _, StoreError};
+use sendtrail_core::ports::{Metered as _, ReadHistory as _, StoreError};
 use sendtrail_zoho::{AccessToken, CacheFuture, FileTokenCache, TokenCache, Zoho};
 
 use crate::fake::{Fake, Reply, TOKEN, json, token};

@@ -6,6 +6,7 @@ use sendtrail_core::ports::{
     Write, WriteReply,
 };
 use sendtrail_core::state::State;
+use sendtrail_zoho::Zoho;
 use serde_json::Value;
 
 use crate::fake::{Fake, Reply, TOKEN, json, token};
@@ -46,6 +47,11 @@ fn new() -> NewRecord {
         source_record: CrmName::parse("9").unwrap(),
         write: change(DocumentChange::Keep),
     }
+}
+
+/// Creates a record.
+pub(crate) async fn create(zoho: &Zoho) -> CreateReply {
+    zoho.create(&new()).await
 }
 
 #[tokio::test]

@@ -1,0 +1,14 @@
+//! Drives the built command as people and scripts do.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on says where and why"
+)]
+
+mod config;
+mod help;
+mod history;
+mod operate;
+mod sign;
+mod support;
+mod verify;
+mod zoho_check;
