@@ -71,3 +71,30 @@ fn without_the_functions_it_says_what_to_do() {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(errors.contains("build the functions first"), "{errors}");
 }
+
+#[test]
+fn a_second_stack_on_the_same_data_is_refused_and_the_first_goes_on() {
+    let data = tempfile::tempdir().unwrap();
+    let stack = Stack::start(data.path());
+    let before = std::fs::read_to_string(data.path().join("sendtrail.toml")).unwrap();
+    let folder = crate::binaries::folder();
+    let second = Command::new(folder.join("sendtrail"))
+        .args(["local", "--functions"])
+        .arg(&folder)
+        .arg("--data")
+        .arg(data.path())
+        .output()
+        .unwrap();
+    assert!(!second.status.success());
+    let errors = String::from_utf8_lossy(&second.stderr);
+    assert!(
+        errors.contains("is in use by another local stack"),
+        "{errors}"
+    );
+    let after = std::fs::read_to_string(data.path().join("sendtrail.toml")).unwrap();
+    assert_eq!(
+        before, after,
+        "the first stack's configuration was overwritten"
+    );
+    assert!(stack.interrupt());
+}

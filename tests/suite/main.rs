@@ -5,6 +5,7 @@
 mod binaries;
 mod documents;
 mod doors;
+mod doubts;
 mod graph;
 mod local_stack;
 mod logging;

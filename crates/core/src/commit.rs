@@ -4,14 +4,16 @@
 //! exception, an outcome that must not be lost, is [`crate::flows::record_outcome`].
 
 use jiff::{SignedDuration, Timestamp};
+use thiserror::Error;
 
+use crate::flows::shows_an_earlier_submit;
 use crate::ids::HistoryId;
 use crate::ids::WriteId;
 use crate::ports::{
     Clock, DocumentChange, GuardedWrite, Random, ReadHistory, StoreError, Write, WriteReply,
 };
 use crate::progress::{Progress, SubmissionOutcome, TrailEntry};
-use crate::record::{Base, NotYet, Read};
+use crate::record::{Base, HistoryRecord, NotYet, Read};
 use crate::state::{Event, IllegalTransition, State};
 
 /// What a write changes.
@@ -177,6 +179,7 @@ fn plan(world: &(impl Clock + Random), base: &Base, change: Change) -> Result<Pl
     };
     let id = fresh_write_id(world)?;
     let mut progress = change.progress;
+    keep_what_the_copies_tell(record, &mut progress);
     progress.count_write(id.clone());
     progress.push_trail(trail_entry(now, change.event, state, change.note));
     let write = write_of(state, &progress, change.input, change.document);
@@ -186,6 +189,19 @@ fn plan(world: &(impl Clock + Random), base: &Base, change: Change) -> Result<Pl
         progress,
         write,
     })
+}
+
+/// A write renews the copies from the progress. Where they are all that is left of an earlier submit, the
+/// progress says from now on that one was lost, so that the record is never submitted again.
+fn keep_what_the_copies_tell(record: &HistoryRecord, progress: &mut Progress) {
+    let read = Progress::decode(record.progress.as_deref());
+    if read.is_ok_and(|read| shows_an_earlier_submit(record, &read)) {
+        let id = record.external_id.as_deref().unwrap_or("none");
+        let deadline = record
+            .deadline
+            .map_or("none".to_owned(), |at| at.to_string());
+        progress.mark_replaced(&format!("external id {id}, deadline {deadline}"));
+    }
 }
 
 fn fresh_write_id(world: &impl Random) -> Result<WriteId, Commit> {
@@ -239,11 +255,13 @@ pub(crate) fn write_of(
 }
 
 /// A record that could not be read as a base.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NoBase {
     /// The store did not give it.
-    Store(StoreError),
+    #[error("the record could not be read: {0}")]
+    Store(#[source] StoreError),
     /// It kept changing, or the store told no time, until the time was up.
+    #[error("the record kept changing, or the CRM told no time, until the time was up")]
     Unsettled,
 }
 

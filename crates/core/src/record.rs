@@ -56,6 +56,10 @@ pub struct HistoryRecord {
     pub document_sha256: Option<String>,
     /// The text of the external id field, for people.
     pub external_id: Option<String>,
+    /// The next-check field, by which rows are listed; `None` also where it cannot be read.
+    pub next_check_at: Option<Timestamp>,
+    /// The deadline field; `None` also where it cannot be read.
+    pub deadline: Option<Timestamp>,
 }
 
 /// When a record was read, in the CRM's own time.
@@ -84,7 +88,10 @@ pub struct Read {
 ///
 /// There is no other way to make one than the two constructors, which hold the rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Base(HistoryRecord);
+pub struct Base {
+    record: HistoryRecord,
+    version_at: Timestamp,
+}
 
 /// Why a read is no base yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,7 +121,7 @@ impl Base {
         let known_before = clock_before.is_some_and(|clock| clock > version_at);
         let long_past = date.is_some_and(|date| date.duration_since(version_at) > request_timeout);
         if known_before || long_past {
-            return Ok(Self(read.record));
+            return Ok(Self::of(read));
         }
         // Without a `Date` nothing is known: wait out the version's second and the next answer may carry one.
         let second = SignedDuration::from_secs(1);
@@ -136,7 +143,7 @@ impl Base {
             .date
             .is_some_and(|date| date.duration_since(read.stamp.version_at) > list_lag);
         if old_enough {
-            Ok(Self(read.record))
+            Ok(Self::of(read))
         } else {
             Err(Box::new(NotYet {
                 read,
@@ -145,9 +152,21 @@ impl Base {
         }
     }
 
+    fn of(read: Read) -> Self {
+        Self {
+            record: read.record,
+            version_at: read.stamp.version_at,
+        }
+    }
+
     /// The record.
     pub fn record(&self) -> &HistoryRecord {
-        &self.0
+        &self.record
+    }
+
+    /// The instant its revision stands for, in the CRM's own time and whole seconds.
+    pub fn version_at(&self) -> Timestamp {
+        self.version_at
     }
 }
 
@@ -170,6 +189,8 @@ mod tests {
                 document: None,
                 document_sha256: None,
                 external_id: None,
+                next_check_at: None,
+                deadline: None,
             },
             stamp: Stamp {
                 version_at: at(version),

@@ -74,7 +74,11 @@ contracts! {
     a_write_applied_although_its_reply_was_lost_is_recognised,
     a_write_applied_late_is_recognised,
     an_unknown_state_text_is_read_and_left_alone,
+    foreign_states_are_counted,
     create_twice_with_one_request_key_makes_one_record,
     a_document_is_bound_by_the_guarded_write,
     due_rows_are_listed_in_order_and_once,
+    the_copies_of_a_write_read_back,
+    twins_are_found_whatever_their_state,
+    rows_that_nobody_wrote_are_listed_whatever_their_dates,
 }

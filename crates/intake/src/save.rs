@@ -19,6 +19,25 @@ use crate::trace::Trace;
 /// A signed body, as an object.
 type Body = Map<String, Value>;
 
+/// The keys a body may have. Another one is refused: a misspelt one must not pass for none.
+const KEYS: [&str; 8] = [
+    "aud",
+    "op",
+    "history_id",
+    "driver",
+    "source",
+    "to",
+    "fields",
+    "actor",
+];
+
+fn unknown_keys(body: &Body) -> impl Iterator<Item = FieldError> {
+    let unknown = body.keys().filter(|key| !KEYS.contains(&key.as_str()));
+    unknown
+        .take(10)
+        .map(|key| FieldError::new(format!("/{key}"), "is no key of this body"))
+}
+
 impl<S: Crm, W: World, M: SealMac> App<S, W, M> {
     pub(crate) async fn save(
         &self,
@@ -88,9 +107,13 @@ impl<S: Crm, W: World, M: SealMac> App<S, W, M> {
     fn content(&self, body: &Body) -> Result<(Actor, Input, String), Vec<FieldError>> {
         let actor = actor(body);
         let input = self.input(body);
+        let unknown: Vec<_> = unknown_keys(body).collect();
         match (actor, input) {
-            (Ok(actor), Ok((input, stored))) => Ok((actor, input, stored)),
-            (actor, input) => Err(actor.err().into_iter().chain(input.err()).collect()),
+            (Ok(actor), Ok((input, stored))) if unknown.is_empty() => Ok((actor, input, stored)),
+            (actor, input) => {
+                let mistakes = actor.err().into_iter().chain(input.err());
+                Err(mistakes.chain(unknown).collect())
+            }
         }
     }
 

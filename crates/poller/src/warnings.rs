@@ -11,7 +11,7 @@ pub(crate) fn log(report: &PollReport) {
     }
 }
 
-fn troubles(report: &PollReport) -> [(&'static str, u64, &'static str); 10] {
+fn troubles(report: &PollReport) -> [(&'static str, u64, &'static str); 11] {
     [
         (
             "unauthorized",
@@ -42,6 +42,11 @@ fn troubles(report: &PollReport) -> [(&'static str, u64, &'static str); 10] {
             "gave_up",
             report.gave_up,
             "sends without a result by their deadline; the records need review",
+        ),
+        (
+            "foreign_states",
+            report.foreign_states,
+            "records whose state field holds a word that is no state; they are left alone",
         ),
         (
             "no_driver",

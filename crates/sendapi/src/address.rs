@@ -3,7 +3,7 @@
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use url::{Host, Url};
 
-use crate::template::{BadValue, Part, Scope, Template, Values, text_of};
+use crate::template::{BadValue, Part, Scope, Slot, Template, Values, text_of};
 
 /// Everything but the unreserved characters of RFC 3986.
 const VALUE: &AsciiSet = &NON_ALPHANUMERIC
@@ -19,30 +19,58 @@ pub(crate) struct Base(String);
 impl Base {
     /// Parses the base address: https, or http on the loopback, and a host in `allowed`.
     pub(crate) fn parse(text: &str, allowed: &[String]) -> Result<Self, String> {
-        let url = Url::parse(text).map_err(|bad| format!("is no address: {bad}"))?;
-        let host = url.host().ok_or("has no host")?;
-        let loopback = match &host {
-            Host::Domain(name) => *name == "localhost",
-            Host::Ipv4(ip) => ip.is_loopback(),
-            Host::Ipv6(ip) => ip.is_loopback(),
-        };
-        match (url.scheme(), loopback) {
-            ("https", _) | ("http", true) => {}
-            ("http", false) => return Err("must be https; http is for the loopback".to_owned()),
-            _ => return Err("must be https".to_owned()),
-        }
-        if !url.username().is_empty() || url.password().is_some() {
-            return Err("must not hold credentials".to_owned());
-        }
-        if url.query().is_some() || url.fragment().is_some() {
+        let url = allowed_url(text, allowed)?;
+        if url.query().is_some() {
             return Err("must end with its path".to_owned());
-        }
-        let host = host.to_string();
-        if !allowed.contains(&host) {
-            return Err(format!("its host {host} is not in allow_hosts"));
         }
         Ok(Self(url.as_str().trim_end_matches('/').to_owned()))
     }
+}
+
+/// Parses an address that may be called: https, or http on the loopback, a host in `allowed`, and neither
+/// credentials nor a fragment in it.
+pub(crate) fn allowed_url(text: &str, allowed: &[String]) -> Result<Url, String> {
+    let url = Url::parse(text).map_err(|bad| format!("is no address: {bad}"))?;
+    let host = url.host().ok_or("has no host")?;
+    let loopback = match &host {
+        Host::Domain(name) => *name == "localhost",
+        Host::Ipv4(ip) => ip.is_loopback(),
+        Host::Ipv6(ip) => ip.is_loopback(),
+    };
+    match (url.scheme(), loopback) {
+        ("https", _) | ("http", true) => {}
+        ("http", false) => return Err("must be https; http is for the loopback".to_owned()),
+        _ => return Err("must be https".to_owned()),
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("must not hold credentials".to_owned());
+    }
+    if url.fragment().is_some() {
+        return Err("must end with its path".to_owned());
+    }
+    let host = host.to_string();
+    if !allowed.contains(&host) {
+        return Err(format!("its host {host} is not in allow_hosts"));
+    }
+    Ok(url)
+}
+
+/// An address an API gave us, such as one to upload to: the rules of [`allowed_url`], and no other port
+/// than that of https, lest an answer reach a service beside the named one.
+#[cfg(feature = "submit")]
+pub(crate) fn captured_url(text: &str, allowed: &[String]) -> Result<Url, BadValue> {
+    let url = allowed_url(text, allowed).map_err(|_| BadValue::Url)?;
+    if url.scheme() == "https" && url.port().is_some() && !allowed_loopback(&url) {
+        return Err(BadValue::Url);
+    }
+    Ok(url)
+}
+
+#[cfg(feature = "submit")]
+fn allowed_loopback(url: &Url) -> bool {
+    matches!(url.host(), Some(Host::Ipv4(ip)) if ip.is_loopback())
+        || matches!(url.host(), Some(Host::Ipv6(ip)) if ip.is_loopback())
+        || url.host_str() == Some("localhost")
 }
 
 /// A path under the base, with a query where there is one.
@@ -51,7 +79,7 @@ pub(crate) struct PathTemplate(Template);
 
 impl PathTemplate {
     /// Parses the text and checks it against `base` with plain values.
-    pub(crate) fn parse(text: &str, scope: Scope, base: Option<&Base>) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str, scope: Scope<'_>, base: Option<&Base>) -> Result<Self, String> {
         if !text.starts_with('/') {
             return Err("must begin with /".to_owned());
         }
@@ -69,6 +97,14 @@ impl PathTemplate {
         }
     }
 
+    /// Whether the id of a draft stands in it.
+    pub(crate) fn names_draft(&self) -> bool {
+        self.0.parts.iter().any(|part| match part {
+            Part::Slot(Slot::DraftId | Slot::Captured(_)) => true,
+            Part::Slot(_) | Part::Text(_) => false,
+        })
+    }
+
     /// The address for these values.
     pub(crate) fn address(&self, base: &Base, values: &Values<'_>) -> Result<Url, BadValue> {
         let filled = self.fill(|slot| {
@@ -78,10 +114,7 @@ impl PathTemplate {
         base.join(&filled).ok_or(BadValue::Path)
     }
 
-    fn fill(
-        &self,
-        value: impl Fn(&crate::template::Slot) -> Result<String, BadValue>,
-    ) -> Result<String, BadValue> {
+    fn fill(&self, value: impl Fn(&Slot) -> Result<String, BadValue>) -> Result<String, BadValue> {
         let mut filled = String::new();
         for part in &self.0.parts {
             match part {
@@ -155,6 +188,28 @@ mod tests {
     }
 
     #[test]
+    fn a_captured_address_goes_to_a_listed_host_over_https_only() {
+        let hosts = ["up.example.com", "127.0.0.1"].map(str::to_owned);
+        let good = "https://up.example.com/a/b?X-Sig=c%2Fd&e=..";
+        assert_eq!(captured_url(good, &hosts).unwrap().as_str(), good);
+        assert!(captured_url("http://127.0.0.1:9/x?y", &hosts).is_ok());
+        for bad in [
+            "http://up.example.com/",
+            "https://up.example.com:8443/",
+            "https://evil.example.com/",
+            "https://up.example.com.evil.org/",
+            "https://up.example.com@evil.org/",
+            "https://user@up.example.com/",
+            "https://up.example.com/#x",
+            "//up.example.com/",
+            "/a",
+            "",
+        ] {
+            assert_eq!(captured_url(bad, &hosts), Err(BadValue::Url), "{bad}");
+        }
+    }
+
+    #[test]
     fn a_path_in_the_file_is_plain() {
         for bad in [
             "letters",
@@ -212,6 +267,18 @@ mod tests {
         }
 
         #[test]
+        fn no_captured_address_leaves_the_listed_hosts(
+            text in "(https?:)?[/\\\\]{0,3}[a-z.@:%0-9\\[\\]?#]{0,10}(up\\.example\\.com)?[ -~]{0,16}|.{0,40}",
+        ) {
+            let hosts = ["up.example.com".to_owned()];
+            if let Ok(url) = captured_url(&text, &hosts) {
+                prop_assert_eq!(url.host_str(), Some("up.example.com"));
+                prop_assert_eq!((url.scheme(), url.port()), ("https", None));
+                prop_assert_eq!((url.username(), url.password()), ("", None));
+            }
+        }
+
+        #[test]
         fn url_like_values_stay_values(id in "[./\\\\@:?#%a2e]{1,12}") {
             if let Ok(url) = letters(&id) {
                 prop_assert!(url.as_str().starts_with("https://api.example.com/v1/letters/"));
@@ -222,7 +289,7 @@ mod tests {
         #[test]
         fn parsing_never_panics(text in any::<String>()) {
             let _ = Base::parse(&text, &[]);
-            let _ = PathTemplate::parse(&format!("/{text}"), Scope::Step, None);
+            let _ = PathTemplate::parse(&format!("/{text}"), Scope::Step(&[]), None);
         }
     }
 }

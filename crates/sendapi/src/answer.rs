@@ -3,7 +3,7 @@
 use std::error::Error as _;
 
 use jiff::SignedDuration;
-use reqwest::header::HeaderName;
+use reqwest::header::{HeaderMap, HeaderName};
 use sendtrail_core::ports::Evidence;
 use sendtrail_core::text::harmless;
 use serde_json::Value;
@@ -29,6 +29,7 @@ pub(crate) enum Body {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
     pub(crate) body: Body,
     pub(crate) retry_after: Option<SignedDuration>,
 }
@@ -38,6 +39,7 @@ impl Answer {
         Self {
             status: response.status().as_u16(),
             retry_after: retry_after::wait(response.headers(), wait_headers),
+            headers: response.headers().clone(),
             body: Body::read(response).await,
         }
     }

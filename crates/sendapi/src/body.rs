@@ -4,14 +4,16 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use secrecy::ExposeSecret as _;
 use sendtrail_core::ids::Sha256Hash;
 use serde_json::{Map, Value};
+use url::form_urlencoded;
 
 use crate::file::{BodySpec, Node};
 use crate::template::{BadValue, Values};
 
-/// A finished body.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A finished body. It may hold credentials and personal data, so it does not print.
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Built {
     pub(crate) content_type: String,
     pub(crate) bytes: Bytes,
@@ -20,17 +22,22 @@ pub(crate) struct Built {
 pub(crate) fn build(
     spec: &BodySpec,
     values: &Values<'_>,
-    document: &[u8],
+    document: &Bytes,
 ) -> Result<Built, BadValue> {
     match spec {
-        BodySpec::Json(node) => {
-            let value = json(node, values, document)?.unwrap_or(Value::Null);
+        BodySpec::Json { root, content_type } => {
+            let value = json(root, values, document)?.unwrap_or(Value::Null);
             Ok(Built {
-                content_type: "application/json".to_owned(),
+                content_type: content_type.clone(),
                 bytes: value.to_string().into(),
             })
         }
+        BodySpec::Form(entries) => form(entries, values, document),
         BodySpec::Multipart(parts) => multipart(parts, values, document),
+        BodySpec::Raw { content_type } => Ok(Built {
+            content_type: content_type.clone(),
+            bytes: document.clone(),
+        }),
     }
 }
 
@@ -53,7 +60,48 @@ fn json(node: &Node, values: &Values<'_>, document: &[u8]) -> Result<Option<Valu
         }
         Node::Template(template) => template.json(values),
         Node::Fixed(value) => Ok(Some(value.clone())),
+        Node::Secret(name) => values.secret(name).map(|text| Some(Value::String(text))),
         Node::Document => Ok(Some(Value::String(STANDARD.encode(document)))),
+    }
+}
+
+fn form(
+    entries: &[(String, Node)],
+    values: &Values<'_>,
+    document: &[u8],
+) -> Result<Built, BadValue> {
+    let mut form = form_urlencoded::Serializer::new(String::new());
+    for (name, node) in entries {
+        if *node == Node::Document {
+            form.append_pair(name, &STANDARD.encode(document));
+        } else if let Some(text) = text(node, values)? {
+            form.append_pair(name, &text);
+        }
+    }
+    Ok(Built {
+        content_type: "application/x-www-form-urlencoded".to_owned(),
+        bytes: form.finish().into(),
+    })
+}
+
+/// The text of a form's value. A list or a table is refused when the file is read, and the document is its
+/// own matter.
+fn text(node: &Node, values: &Values<'_>) -> Result<Option<String>, BadValue> {
+    match node {
+        Node::Template(template) => template.text(values),
+        Node::Fixed(Value::String(text)) => Ok(Some(text.clone())),
+        Node::Fixed(value) => Ok(Some(value.to_string())),
+        Node::Secret(name) => values.secret(name).map(Some),
+        Node::Document | Node::Object(_) | Node::Array(_) => Ok(None),
+    }
+}
+
+impl Values<'_> {
+    fn secret(&self, name: &sendtrail_core::settings::SecretRef) -> Result<String, BadValue> {
+        let known = self.secrets.and_then(|secrets| secrets.get(name.name()));
+        known
+            .map(|text| text.expose_secret().to_owned())
+            .ok_or_else(|| BadValue::Missing(format!("the secret {}", name.name())))
     }
 }
 
@@ -70,17 +118,10 @@ fn multipart(
 ) -> Result<Built, BadValue> {
     let mut parts = Vec::new();
     for (name, node) in spec {
-        match node {
-            Node::Document => parts.push((name, Part::Document(document))),
-            Node::Template(template) => {
-                if let Some(text) = template.text(values)? {
-                    parts.push((name, Part::Text(text)));
-                }
-            }
-            // A list or a table is refused when the file is read.
-            Node::Fixed(Value::String(text)) => parts.push((name, Part::Text(text.clone()))),
-            Node::Fixed(value) => parts.push((name, Part::Text(value.to_string()))),
-            Node::Object(_) | Node::Array(_) => {}
+        if *node == Node::Document {
+            parts.push((name, Part::Document(document)));
+        } else if let Some(text) = text(node, values)? {
+            parts.push((name, Part::Text(text)));
         }
     }
     let boundary = boundary(&parts);
@@ -141,7 +182,7 @@ mod tests {
     use serde_json::json;
 
     fn template(text: &str) -> Node {
-        Node::Template(Template::parse(text, Scope::Step).unwrap())
+        Node::Template(Template::parse(text, Scope::Step(&[])).unwrap())
     }
 
     fn built(spec: &BodySpec, to: &Value, document: &[u8]) -> Result<Built, BadValue> {
@@ -150,7 +191,7 @@ mod tests {
             reference: "st_1",
             ..Values::default()
         };
-        build(spec, &values, document)
+        build(spec, &values, &Bytes::copy_from_slice(document))
     }
 
     fn spec() -> BodySpec {
@@ -163,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_json_body_keeps_nesting_and_carries_the_document_as_base64() {
-        let spec = BodySpec::Json(Node::Object(vec![
+        let root = Node::Object(vec![
             (
                 "files".into(),
                 Node::Array(vec![Node::Object(vec![("content".into(), Node::Document)])]),
@@ -174,7 +215,9 @@ mod tests {
                 "to".into(),
                 Node::Array(vec![template("{{to.name}}"), template("{{to.none?}}")]),
             ),
-        ]));
+        ]);
+        let content_type = "application/json".to_owned();
+        let spec = BodySpec::Json { root, content_type };
         let body = built(&spec, &json!({"name": "A \"B\""}), b"%PDF").unwrap();
         assert_eq!(body.content_type, "application/json");
         assert_eq!(
@@ -203,11 +246,30 @@ mod tests {
     }
 
     #[test]
+    fn a_form_is_encoded_and_leaves_out_what_is_not_there() {
+        let spec = BodySpec::Form(vec![
+            ("a[b]".into(), template("{{to.name}}")),
+            ("file".into(), Node::Document),
+            ("line2".into(), template("{{to.line2?}}")),
+            ("n".into(), Node::Fixed(json!(2))),
+        ]);
+        let body = built(&spec, &json!({"name": "Å & b"}), b"%PDF\xff").unwrap();
+        assert_eq!(body.content_type, "application/x-www-form-urlencoded");
+        assert_eq!(body.bytes, "a%5Bb%5D=%C3%85+%26+b&file=JVBERv8%3D&n=2");
+    }
+
+    #[test]
+    fn a_raw_body_is_the_document_and_nothing_else() {
+        let content_type = "application/pdf".to_owned();
+        let body = built(&BodySpec::Raw { content_type }, &json!({}), b"%PDF\xff").unwrap();
+        assert_eq!(body.content_type, "application/pdf");
+        assert_eq!(body.bytes, &b"%PDF\xff"[..]);
+    }
+
+    #[test]
     fn a_missing_value_builds_nothing() {
-        assert_eq!(
-            built(&spec(), &json!({}), b"%PDF"),
-            Err(BadValue::Missing("to.name".into()))
-        );
+        let missing = built(&spec(), &json!({}), b"%PDF").err();
+        assert_eq!(missing, Some(BadValue::Missing("to.name".into())));
     }
 
     proptest! {

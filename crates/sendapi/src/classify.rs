@@ -2,11 +2,10 @@
 
 use sendtrail_core::ids::ExternalId;
 use sendtrail_core::ports::{NotSent, SubmitOutcome};
-use serde_json::Value;
 
 use crate::answer::{Answer, Body, Broken, evidence};
-use crate::file::{RuleOutcome, Step, rejects};
-use crate::pointer::{Pointer, Word};
+use crate::file::{IdFrom, RuleOutcome, Step, rejects};
+use crate::pointer::Pointer;
 
 /// What was seen of the one commit request.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,14 +18,21 @@ pub(crate) enum Seen {
     Answered(Answer),
 }
 
-/// Classifies what was seen. `error` is where the API's answers carry their error code; `bytes` is the
-/// length of the body that was to be sent.
-pub(crate) fn classify(
-    step: &Step,
-    error: Option<&Pointer>,
-    seen: &Seen,
-    bytes: u64,
-) -> SubmitOutcome {
+/// What is known of a commit request besides what was seen of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Commit<'a> {
+    pub(crate) step: &'a Step,
+    /// Where the API's answers carry their error code.
+    pub(crate) error: Option<&'a Pointer>,
+    /// The id, where a step before the commit captured it.
+    pub(crate) known_id: Option<&'a ExternalId>,
+    /// The length of the body that was to be sent.
+    pub(crate) bytes: u64,
+}
+
+/// Classifies what was seen.
+pub(crate) fn classify(commit: &Commit<'_>, seen: &Seen) -> SubmitOutcome {
+    let bytes = commit.bytes;
     match seen {
         Seen::Refused { class, detail } => not_sent(class, detail, bytes),
         Seen::Broken { how, cause } => match how {
@@ -35,7 +41,7 @@ pub(crate) fn classify(
                 SubmitOutcome::Unknown(evidence(how.class(), None, cause, bytes))
             }
         },
-        Seen::Answered(answer) => answered(step, error, answer, bytes),
+        Seen::Answered(answer) => answered(commit, answer),
     }
 }
 
@@ -46,19 +52,18 @@ fn not_sent(class: &str, detail: &str, bytes: u64) -> SubmitOutcome {
     })
 }
 
-fn answered(step: &Step, error: Option<&Pointer>, answer: &Answer, bytes: u64) -> SubmitOutcome {
-    let seen = |class: &str| evidence(class, Some(answer.status), &answer.remark(error), bytes);
-    match verdict(step, answer) {
-        Verdict::Accepted => match external_id(step, answer) {
+fn answered(commit: &Commit<'_>, answer: &Answer) -> SubmitOutcome {
+    let evidence =
+        |class: &str, detail: &str| evidence(class, Some(answer.status), detail, commit.bytes);
+    let seen = |class: &str| evidence(class, &answer.remark(commit.error));
+    match verdict(commit.step, answer) {
+        Verdict::Accepted => match external_id(commit, answer) {
             Some(external_id) => SubmitOutcome::Accepted {
                 external_id,
-                evidence: evidence("status", Some(answer.status), "", bytes),
+                evidence: evidence("status", ""),
             },
             None => SubmitOutcome::Unknown(match answer.body {
-                Body::Json(_) => {
-                    let detail = "accepted, but the answer has no usable id";
-                    evidence("no_id", Some(answer.status), detail, bytes)
-                }
+                Body::Json(_) => evidence("no_id", "accepted, but the answer has no usable id"),
                 Body::NotJson | Body::TooLarge | Body::Cut => seen("unreadable"),
             }),
         },
@@ -81,24 +86,25 @@ enum Verdict {
 
 fn verdict(step: &Step, answer: &Answer) -> Verdict {
     let status = answer.status;
+    let accept = &step.call.accept;
     let by_table = match status {
-        _ if step.accept.contains(&status) => Verdict::Accepted,
+        _ if accept.contains(&status) => Verdict::Accepted,
         429 => Verdict::RateLimited,
         _ if rejects(status) => Verdict::Rejected,
         _ => Verdict::Unknown,
     };
     // The file cannot hold a rule that says more about these; this holds should that check ever be wrong.
-    let open_to_rules = step.accept.contains(&status) || matches!(status, 400..=407 | 409..=499);
+    let open_to_rules = accept.contains(&status) || matches!(status, 400..=407 | 409..=499);
     if !open_to_rules {
         return by_table;
     }
     let rules = step.outcomes.iter().filter(|rule| rule.status == status);
     for rule in rules {
-        let holds = match (&rule.word, answer.json()) {
-            (None, _) => true,
-            (Some((at, word)), Some(body)) => says(body, at, word),
+        let holds = match answer.json() {
+            _ if rule.when.0.is_empty() => true,
+            Some(body) => rule.when.holds(body),
             // The rule asks for a body that could not be read: what it would say of it is not known.
-            (Some(_), None) => return unreadable(by_table),
+            None => return unreadable(by_table),
         };
         if holds {
             return match rule.is {
@@ -111,22 +117,23 @@ fn verdict(step: &Step, answer: &Answer) -> Verdict {
     by_table
 }
 
-/// Without a body an accept status still ends in *unreadable* and a 429 is still not sent; a rejection that
-/// a rule could have overruled is not proved.
+/// A limit is still a limit; an acceptance or a rejection that a rule could have overruled is not proved.
 fn unreadable(by_table: Verdict) -> Verdict {
     match by_table {
-        Verdict::Rejected | Verdict::Unknown => Verdict::Unknown,
-        Verdict::Accepted => Verdict::Accepted,
+        Verdict::Accepted | Verdict::Rejected | Verdict::Unknown => Verdict::Unknown,
         Verdict::RateLimited => Verdict::RateLimited,
     }
 }
 
-fn says(body: &Value, at: &Pointer, word: &Word) -> bool {
-    at.get(body).and_then(Word::of).as_ref() == Some(word)
-}
-
-fn external_id(step: &Step, answer: &Answer) -> Option<ExternalId> {
-    ExternalId::parse(&step.id.id(answer.json()?)?).ok()
+/// The id, only from an answer that was not cut.
+fn external_id(commit: &Commit<'_>, answer: &Answer) -> Option<ExternalId> {
+    if answer.body == Body::Cut {
+        return None;
+    }
+    match &commit.step.id {
+        IdFrom::Answer(pick) => ExternalId::parse(&pick.read(answer)?).ok(),
+        IdFrom::Captured(_) => commit.known_id.cloned(),
+    }
 }
 
 #[cfg(test)]

@@ -1,21 +1,47 @@
 use super::*;
+use crate::condition::Conditions;
 use crate::file::tests::{SAMPLE, load_text, with};
 use jiff::SignedDuration;
 use proptest::prelude::*;
+use reqwest::header::{HeaderMap, HeaderValue};
 use serde_json::json;
 
 fn step(text: &str) -> Step {
-    load_text(text).unwrap().commit
+    load_text(text).unwrap().steps.commit
 }
 
 fn outcome_of(step: &Step, status: u16, body: Body) -> SubmitOutcome {
-    let answer = Answer {
-        status,
-        body,
-        retry_after: Some(SignedDuration::from_secs(30)),
-    };
+    outcome_of_answer(
+        step,
+        None,
+        Answer {
+            status,
+            headers: HeaderMap::new(),
+            body,
+            retry_after: Some(SignedDuration::from_secs(30)),
+        },
+    )
+}
+
+fn outcome_of_answer(step: &Step, known_id: Option<&ExternalId>, answer: Answer) -> SubmitOutcome {
     let error = Pointer::parse("/error/code").unwrap();
-    classify(step, Some(&error), &Seen::Answered(answer), 9)
+    let commit = Commit {
+        step,
+        error: Some(&error),
+        known_id,
+        bytes: 9,
+    };
+    classify(&commit, &Seen::Answered(answer))
+}
+
+fn plain(step: &Step, seen: &Seen) -> SubmitOutcome {
+    let commit = Commit {
+        step,
+        error: None,
+        known_id: None,
+        bytes: 9,
+    };
+    classify(&commit, seen)
 }
 
 fn kind(outcome: &SubmitOutcome) -> &'static str {
@@ -42,7 +68,7 @@ fn broken(how: Broken) -> SubmitOutcome {
         how,
         cause: "why".into(),
     };
-    classify(&step(SAMPLE), None, &seen, 9)
+    plain(&step(SAMPLE), &seen)
 }
 
 /// The kinds of outcome of a status, over every sort of body.
@@ -60,7 +86,7 @@ fn row_1_our_own_refusal_is_not_sent() {
         class: "input",
         detail: "to.name is missing from the input".into(),
     };
-    let SubmitOutcome::NotSent(proof) = classify(&step(SAMPLE), None, &seen, 0) else {
+    let SubmitOutcome::NotSent(proof) = plain(&step(SAMPLE), &seen) else {
         panic!("not proved");
     };
     assert_eq!(proof.evidence.class, "input");
@@ -178,7 +204,7 @@ fn row_9_every_5xx_is_unknown_whatever_the_file_says() {
         for is in [RuleOutcome::Accepted, RuleOutcome::Rejected] {
             let mut step = step(SAMPLE);
             step.outcomes[0].status = status;
-            step.outcomes[0].word = None;
+            step.outcomes[0].when = Conditions::default();
             step.outcomes[0].is = is;
             let body = Body::Json(json!({"id": "ltr_1"}));
             assert_eq!(
@@ -218,6 +244,68 @@ fn an_accept_code_whose_body_says_no_is_rejected() {
     let body = Body::Json(json!({"id": "ltr_1", "error": {"code": "conflict"}}));
     assert_eq!(kind(&outcome_of(&no, 200, body)), "rejected");
     assert_eq!(kind(&outcome_of(&no, 200, Body::Cut)), "unknown");
+    // Also where the id does not come from the body.
+    let mut captured = no;
+    captured.id = IdFrom::Captured("draft".into());
+    let draft = ExternalId::parse("d1").unwrap();
+    for body in [Body::NotJson, Body::TooLarge, Body::Cut] {
+        let answer = Answer {
+            status: 200,
+            headers: HeaderMap::new(),
+            body,
+            retry_after: None,
+        };
+        let outcome = outcome_of_answer(&captured, Some(&draft), answer);
+        assert_eq!(kind(&outcome), "unknown");
+    }
+}
+
+#[test]
+fn an_id_in_a_header_or_from_a_step_needs_no_body_but_an_uncut_answer() {
+    let header = step(&with("id = \"/id\"", "id = \"header:X-Message-Id\""));
+    let id = HeaderValue::from_static("m1");
+    let headers = HeaderMap::from_iter([("x-message-id".parse().unwrap(), id)]);
+    let answer = |status, headers: &HeaderMap, body| Answer {
+        status,
+        headers: headers.clone(),
+        body,
+        retry_after: None,
+    };
+    let of = |answer| kind(&outcome_of_answer(&header, None, answer));
+    assert_eq!(of(answer(200, &headers, Body::NotJson)), "accepted");
+    assert_eq!(of(answer(200, &headers, Body::Cut)), "unknown");
+    assert_eq!(of(answer(200, &HeaderMap::new(), Body::NotJson)), "unknown");
+    assert_eq!(of(answer(202, &headers, Body::NotJson)), "unknown");
+
+    let mut captured = step(SAMPLE);
+    captured.id = IdFrom::Captured("draft".into());
+    let draft = ExternalId::parse("d1").unwrap();
+    let of = |status, body, known| {
+        let answer = answer(status, &HeaderMap::new(), body);
+        outcome_of_answer(&captured, known, answer)
+    };
+    let SubmitOutcome::Accepted { external_id, .. } = of(201, Body::NotJson, Some(&draft)) else {
+        panic!("not accepted");
+    };
+    assert_eq!(external_id, draft);
+    assert_eq!(kind(&of(201, Body::Cut, Some(&draft))), "unknown");
+    assert_eq!(kind(&of(201, Body::NotJson, None)), "unknown");
+    assert_eq!(kind(&of(500, Body::NotJson, Some(&draft))), "unknown");
+}
+
+#[test]
+fn a_rule_over_several_fields_holds_only_when_all_do() {
+    let both = step(&with(
+        "at = \"/error/code\"\nequals = \"conflict\"",
+        "all = [{ at = \"/error/code\", equals = \"conflict\" }, { at = \"/error/final\", equals = true }]",
+    ));
+    let of = |body| kind(&outcome_of(&both, 409, Body::Json(body)));
+    assert_eq!(
+        of(json!({"error": {"code": "conflict", "final": true}})),
+        "rejected"
+    );
+    assert_eq!(of(json!({"error": {"code": "conflict"}})), "unknown");
+    assert_eq!(of(json!({"error": {"final": true}})), "unknown");
 }
 
 #[test]

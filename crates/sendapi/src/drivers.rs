@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use reqwest::header::{HeaderName, HeaderValue};
 use secrecy::SecretString;
 use sendtrail_core::ids::DriverId;
 use sendtrail_core::settings::SecretRef;
 use thiserror::Error;
 
+use crate::auth::{Credentials, resolved};
 use crate::file::DriverFile;
 
 /// How long requests may take.
@@ -18,7 +18,8 @@ pub struct Timeouts {
     /// Making a connection: name, TCP and TLS. At most half of the other two, so that a connection that is
     /// never made is seen as such and not as an unknown outcome.
     pub connect: SignedDuration,
-    /// A submit as a whole, its answer included; less where less time is left.
+    /// A submit as a whole, its answer included; less where less time is left. The steps before it, and the
+    /// token, may together take half of this.
     pub submit: SignedDuration,
     /// A look-up as a whole.
     pub look_up: SignedDuration,
@@ -83,10 +84,12 @@ pub struct Driver {
 }
 
 /// What both halves of a driver use.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub(crate) struct Parts {
     pub(crate) file: DriverFile,
-    pub(crate) auth: (HeaderName, HeaderValue),
+    pub(crate) auth: Credentials,
+    /// The secrets that stand in bodies, by name.
+    pub(crate) secrets: BTreeMap<String, SecretString>,
 }
 
 /// The configured drivers, by id.
@@ -111,8 +114,17 @@ impl Drivers {
         let mut by_id = BTreeMap::new();
         for file in files {
             let id = file.id().as_str().to_owned();
-            let auth = file.auth.header(&id, &secret)?;
-            by_id.insert(id, clients.driver(Parts { file, auth }));
+            let auth = file.auth.build(&id, &secret)?;
+            let mut secrets = BTreeMap::new();
+            for name in file.body_secrets() {
+                secrets.insert(name.name().to_owned(), resolved(&id, &name, &secret)?);
+            }
+            let parts = Parts {
+                file,
+                auth,
+                secrets,
+            };
+            by_id.insert(id, clients.driver(parts));
         }
         Ok(Self { by_id })
     }
@@ -165,9 +177,11 @@ impl Clients {
         }
         Ok(Self {
             #[cfg(feature = "submit")]
-            submit: crate::submit::Client::new(builder(tls.clone(), timeouts), timeouts)?,
+            submit: crate::submit::Client::new(|| builder(tls.clone(), timeouts), timeouts)?,
+            // A connection that was kept through a pause of the sandbox is dead more often than not.
             #[cfg(feature = "look-up")]
-            look_up: builder(tls, timeouts)
+            look_up: builder(tls.clone(), timeouts)
+                .pool_idle_timeout(Duration::from_secs(20))
                 .timeout(std(timeouts.look_up))
                 .build()?,
         })

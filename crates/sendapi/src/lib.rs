@@ -11,15 +11,19 @@ mod address;
 #[cfg(any(feature = "submit", feature = "look-up"))]
 mod answer;
 mod auth;
-#[cfg(feature = "submit")]
+#[cfg(any(feature = "submit", feature = "look-up"))]
 mod body;
 #[cfg(feature = "submit")]
 mod classify;
+mod condition;
 mod drivers;
 mod file;
 #[cfg(feature = "look-up")]
 mod look_up;
+mod pick;
 mod pointer;
+#[cfg(feature = "submit")]
+mod prepare;
 #[cfg(any(feature = "submit", feature = "look-up"))]
 mod retry_after;
 #[cfg(feature = "submit")]
@@ -29,4 +33,4 @@ mod template;
 pub use drivers::{BuildError, Driver, Drivers, Timeouts};
 pub use file::{DriverFile, load};
 #[cfg(feature = "submit")]
-pub use submit::Prepared;
+pub use prepare::Prepared;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 /// A JSON Pointer, checked when the file is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,17 +46,30 @@ impl Pointer {
 pub(crate) enum Word {
     Text(String),
     Integer(i64),
+    /// A number with a fraction.
+    Fraction(Number),
     Boolean(bool),
 }
 
 impl Word {
-    /// The word in a JSON value; none for null, arrays, objects and fractions.
+    /// The word in a JSON value; none for null, arrays and objects. `2.0` is the word `2`.
     pub(crate) fn of(value: &Value) -> Option<Self> {
         match value {
             Value::String(text) => Some(Self::Text(text.clone())),
-            Value::Number(number) => number.as_i64().map(Self::Integer),
+            Value::Number(number) => Some(Self::number(number)),
             Value::Bool(yes) => Some(Self::Boolean(*yes)),
             Value::Null | Value::Array(_) | Value::Object(_) => None,
+        }
+    }
+
+    pub(crate) fn number(number: &Number) -> Self {
+        let whole = || {
+            let text = number.as_f64()?.to_string();
+            text.parse().ok()
+        };
+        match number.as_i64().or_else(whole) {
+            Some(whole) => Self::Integer(whole),
+            None => Self::Fraction(number.clone()),
         }
     }
 }
@@ -66,6 +79,7 @@ impl fmt::Display for Word {
         match self {
             Self::Text(text) => f.write_str(text),
             Self::Integer(number) => write!(f, "{number}"),
+            Self::Fraction(number) => write!(f, "{number}"),
             Self::Boolean(yes) => write!(f, "{yes}"),
         }
     }
@@ -79,7 +93,6 @@ pub(crate) struct WordAt {
 }
 
 impl WordAt {
-    #[cfg(feature = "look-up")]
     pub(crate) fn read(&self, value: &Value) -> Option<Word> {
         let found = self.at.get(value)?;
         match &self.last {
@@ -125,7 +138,13 @@ mod tests {
     fn a_number_and_the_text_of_it_are_two_words() {
         assert_eq!(Word::of(&json!(2)), Some(Word::Integer(2)));
         assert_ne!(Word::of(&json!("2")), Word::of(&json!(2)));
-        assert_eq!(Word::of(&json!(2.5)), None);
+        assert_eq!(Word::of(&json!(2.0)), Some(Word::Integer(2)));
+        assert_eq!(Word::of(&json!(2.5)).unwrap().to_string(), "2.5");
+        assert_ne!(Word::of(&json!(2.5)), Word::of(&json!(2)));
+        assert!(matches!(
+            Word::of(&json!(u64::MAX)),
+            Some(Word::Fraction(_))
+        ));
         assert_eq!(Word::of(&json!(null)), None);
     }
 

@@ -2,46 +2,38 @@
 
 use bytes::Bytes;
 use jiff::SignedDuration;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
-use reqwest::{Request, Url};
-use sendtrail_core::ids::Reference;
+use reqwest::Request;
 use sendtrail_core::policy::Pacing;
 use sendtrail_core::ports::{Capabilities, NotSent, Order, Submit, SubmitOutcome};
 
-use crate::answer::{Answer, Broken, cause, evidence};
-use crate::body;
-use crate::classify::{Seen, classify};
-use crate::drivers::{BuildError, Driver, Parts, Timeouts, std};
-use crate::template::Values;
+use crate::answer::{Answer, Broken, cause};
+use crate::classify::{Commit, Seen, classify};
+use crate::drivers::{BuildError, Driver, Timeouts, std};
+use crate::prepare::Prepared;
 
-/// The submit client. A fresh connection for each submit: one that was kept can be dead without our
-/// knowledge, and would turn *never sent* into *unknown*.
+/// The clients of the submit half.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
+    /// For the one request. A fresh connection for each submit: one that was kept can be dead without our
+    /// knowledge, and would turn *never sent* into *unknown*.
     http: reqwest::Client,
-    timeouts: Timeouts,
+    /// For tokens and harmless steps. No kept connections either: a person would have to press again.
+    pub(crate) steps: reqwest::Client,
+    pub(crate) timeouts: Timeouts,
 }
 
 impl Client {
     pub(crate) fn new(
-        builder: reqwest::ClientBuilder,
+        builder: impl Fn() -> reqwest::ClientBuilder,
         timeouts: Timeouts,
     ) -> Result<Self, BuildError> {
-        let http = builder
-            .pool_max_idle_per_host(0)
-            .timeout(std(timeouts.submit))
-            .build()?;
-        Ok(Self { http, timeouts })
+        let fresh = || builder().pool_max_idle_per_host(0);
+        Ok(Self {
+            http: fresh().timeout(std(timeouts.submit)).build()?,
+            steps: fresh().timeout(std(timeouts.submit) / 2).build()?,
+            timeouts,
+        })
     }
-}
-
-/// The commit request, whole: nothing but sending it is left to do.
-#[derive(Debug)]
-pub struct Prepared {
-    reference: Reference,
-    url: Url,
-    headers: HeaderMap,
-    body: Bytes,
 }
 
 impl Submit for Driver {
@@ -56,12 +48,11 @@ impl Submit for Driver {
     }
 
     async fn prepare(&self, order: &Order) -> Result<Prepared, NotSent> {
-        self.parts.prepare(order)
+        self.prepare_commit(order).await
     }
 
-    fn draft_id(_prepared: &Prepared) -> Option<&str> {
-        // The only step is the commit, so there is no draft.
-        None
+    fn draft_id(prepared: &Prepared) -> Option<&str> {
+        prepared.draft.as_deref()
     }
 
     async fn submit(
@@ -71,16 +62,26 @@ impl Submit for Driver {
         time_left: SignedDuration,
     ) -> SubmitOutcome {
         let bytes = length(&prepared.body);
+        let (known_id, token) = (prepared.known_id.clone(), prepared.token.clone());
         let seen = self.send(order, prepared, time_left).await;
-        let file = &self.parts.file;
-        classify(&file.commit, file.error.as_ref(), &seen, bytes)
+        if matches!(&seen, Seen::Answered(answer) if answer.status == 401) {
+            // The refusal stands; only the next press gets another token.
+            self.forget(token.as_ref()).await;
+        }
+        let commit = Commit {
+            step: &self.parts.file.steps.commit,
+            error: self.parts.file.error.as_ref(),
+            known_id: known_id.as_ref(),
+            bytes,
+        };
+        classify(&commit, &seen)
     }
 }
 
 impl Driver {
     /// Sends the request once. Whatever happens on the way, there is no second `execute`.
     async fn send(&self, order: &Order, prepared: Prepared, time_left: SignedDuration) -> Seen {
-        let Client { http, timeouts } = &self.submit;
+        let Client { http, timeouts, .. } = &self.submit;
         if prepared.reference != order.reference {
             return refused("input", "prepared for another order");
         }
@@ -90,7 +91,7 @@ impl Driver {
             return refused("time", "too little time is left to submit");
         }
         let file = &self.parts.file;
-        let mut request = Request::new(file.commit.method.clone(), prepared.url);
+        let mut request = Request::new(file.steps.commit.call.method.clone(), prepared.url);
         *request.headers_mut() = prepared.headers;
         *request.body_mut() = Some(prepared.body.into());
         *request.timeout_mut() = Some(std(timeout));
@@ -108,68 +109,6 @@ fn refused(class: &'static str, detail: &str) -> Seen {
     Seen::Refused {
         class,
         detail: detail.to_owned(),
-    }
-}
-
-impl Parts {
-    fn prepare(&self, order: &Order) -> Result<Prepared, NotSent> {
-        let file = &self.file;
-        let size = length(&order.document);
-        if size > file.max_document_bytes {
-            let most = file.max_document_bytes;
-            let detail = format!("the document has {size} bytes, the API takes {most}");
-            return Err(not_sent("size", &detail));
-        }
-        let values = Values {
-            to: Some(&order.input.to),
-            fields: Some(&order.input.fields),
-            reference: order.reference.as_str(),
-            history_id: order.history_id.as_str(),
-            id: "",
-        };
-        let bad = |bad: crate::template::BadValue| not_sent("input", &bad.to_string());
-        let url = file.commit.path.address(&file.base, &values).map_err(bad)?;
-        let body = body::build(&file.commit.body, &values, &order.document).map_err(bad)?;
-        let headers = self.headers(&order.reference, &body.content_type)?;
-        Ok(Prepared {
-            reference: order.reference.clone(),
-            url,
-            headers,
-            body: body.bytes,
-        })
-    }
-
-    fn headers(&self, reference: &Reference, content_type: &str) -> Result<HeaderMap, NotSent> {
-        let header = |text: &str| {
-            HeaderValue::from_str(text).map_err(|_| not_sent("build", "a header cannot be built"))
-        };
-        let mut headers = HeaderMap::new();
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-        headers.insert(CONTENT_TYPE, header(content_type)?);
-        if let Some(key) = &self.file.idempotency {
-            let text = if key.quoted {
-                format!("\"{reference}\"")
-            } else {
-                reference.to_string()
-            };
-            if text.len() > key.max_len {
-                return Err(not_sent(
-                    "build",
-                    "the idempotency key is too long for the API",
-                ));
-            }
-            headers.insert(key.header.clone(), header(&text)?);
-        }
-        let (name, value) = &self.auth;
-        headers.insert(name.clone(), value.clone());
-        Ok(headers)
-    }
-}
-
-fn not_sent(class: &str, detail: &str) -> NotSent {
-    NotSent {
-        evidence: evidence(class, None, detail, 0),
-        retry_after: None,
     }
 }
 

@@ -1,5 +1,10 @@
-//! Texts with `{{…}}` in them, filled from the confirmed input.
+//! Texts with `{{…}}` in them, filled from the confirmed input and from what earlier steps captured.
 
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use secrecy::SecretString;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
@@ -9,9 +14,23 @@ pub(crate) enum Slot {
     To(String),
     Fields(String),
     Reference,
+    /// The reference in base64, for APIs that take no other text back.
+    ReferenceBase64,
     HistoryId,
     Id,
+    DraftId,
+    /// What an earlier step captured under this name.
+    Captured(String),
 }
+
+/// Placeholders with a meaning of their own, which no capture may take.
+pub(crate) const RESERVED: [&str; 5] = [
+    "reference",
+    "reference_base64",
+    "history_id",
+    "id",
+    "draft_id",
+];
 
 impl Slot {
     fn parse(name: &str) -> Option<Self> {
@@ -25,9 +44,11 @@ impl Slot {
             Some(_) => None,
             None => match name {
                 "reference" => Some(Self::Reference),
+                "reference_base64" => Some(Self::ReferenceBase64),
                 "history_id" => Some(Self::HistoryId),
                 "id" => Some(Self::Id),
-                _ => None,
+                "draft_id" => Some(Self::DraftId),
+                other => word(other).map(Self::Captured),
             },
         }
     }
@@ -37,34 +58,48 @@ impl Slot {
             Self::To(key) => format!("to.{key}"),
             Self::Fields(key) => format!("fields.{key}"),
             Self::Reference => "reference".to_owned(),
+            Self::ReferenceBase64 => "reference_base64".to_owned(),
             Self::HistoryId => "history_id".to_owned(),
             Self::Id => "id".to_owned(),
+            Self::DraftId => "draft_id".to_owned(),
+            Self::Captured(name) => name.clone(),
         }
     }
 }
 
 /// Where a template stands, which says what it may name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scope {
-    Step,
+pub(crate) enum Scope<'a> {
+    /// A step, after the steps that captured these.
+    Step(&'a [String]),
     LookUp,
-    Find,
+    /// A search; the name of the capture that is kept as the draft's id, where there is one.
+    Find(Option<&'a str>),
 }
 
-impl Scope {
+impl Scope<'_> {
     fn allows(self, slot: &Slot) -> bool {
         match slot {
-            Slot::To(_) | Slot::Fields(_) | Slot::HistoryId => self == Self::Step,
-            Slot::Reference => self != Self::LookUp,
+            Slot::To(_) | Slot::Fields(_) | Slot::HistoryId => matches!(self, Self::Step(_)),
+            Slot::Reference | Slot::ReferenceBase64 => self != Self::LookUp,
             Slot::Id => self == Self::LookUp,
+            Slot::DraftId => matches!(self, Self::Find(Some(_))),
+            Slot::Captured(name) => match self {
+                Self::Step(captured) => captured.contains(name),
+                Self::LookUp => false,
+                Self::Find(draft) => draft == Some(name.as_str()),
+            },
         }
     }
 
-    fn expected(self) -> &'static str {
+    fn expected(self) -> String {
+        const INPUT: &str = "to.NAME, fields.NAME, reference, reference_base64, history_id";
         match self {
-            Self::Step => "to.NAME, fields.NAME, reference, history_id",
-            Self::LookUp => "id",
-            Self::Find => "reference",
+            Self::Step([]) => INPUT.to_owned(),
+            Self::Step(captured) => format!("{INPUT}, {}", captured.join(", ")),
+            Self::LookUp => "id".to_owned(),
+            Self::Find(None) => "reference, reference_base64".to_owned(),
+            Self::Find(Some(draft)) => format!("reference, reference_base64, draft_id, {draft}"),
         }
     }
 }
@@ -91,6 +126,10 @@ pub(crate) struct Values<'a> {
     pub(crate) reference: &'a str,
     pub(crate) history_id: &'a str,
     pub(crate) id: &'a str,
+    pub(crate) draft_id: &'a str,
+    pub(crate) captured: Option<&'a BTreeMap<String, String>>,
+    /// The secrets that may stand in bodies, by name.
+    pub(crate) secrets: Option<&'a BTreeMap<String, SecretString>>,
 }
 
 /// A value that cannot be put in. Names the placeholder, never the value.
@@ -104,11 +143,14 @@ pub(crate) enum BadValue {
     Control(String),
     #[error("a value would change the path of the request")]
     Path,
+    #[cfg(feature = "submit")]
+    #[error("the API gave an address that the driver may not call")]
+    Url,
 }
 
 impl Template {
     /// Parses the text; says which placeholders exist where one does not.
-    pub(crate) fn parse(text: &str, scope: Scope) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str, scope: Scope<'_>) -> Result<Self, String> {
         let mut parts = Vec::new();
         let mut optional = false;
         let mut rest = text;
@@ -138,7 +180,7 @@ impl Template {
 
     /// The value for a JSON body: a template that is one placeholder keeps the kind of its value. `None` is
     /// an optional value that the input does not have.
-    #[cfg(feature = "submit")]
+    #[cfg(any(feature = "submit", feature = "look-up"))]
     pub(crate) fn json(&self, values: &Values<'_>) -> Result<Option<Value>, BadValue> {
         if let [Part::Slot(slot)] = self.parts.as_slice() {
             return match value_of(slot, values) {
@@ -157,7 +199,7 @@ impl Template {
     }
 
     /// The value as text, for form parts.
-    #[cfg(feature = "submit")]
+    #[cfg(any(feature = "submit", feature = "look-up"))]
     pub(crate) fn text(&self, values: &Values<'_>) -> Result<Option<String>, BadValue> {
         Ok(self.json(values)?.map(|value| as_text(&value)))
     }
@@ -182,8 +224,15 @@ fn value_of(slot: &Slot, values: &Values<'_>) -> Result<Value, BadValue> {
         Slot::To(key) => values.to.and_then(|to| to.get(key)).cloned(),
         Slot::Fields(key) => values.fields.and_then(|fields| fields.get(key)).cloned(),
         Slot::Reference => own(values.reference),
+        Slot::ReferenceBase64 => own(&STANDARD.encode(values.reference)),
         Slot::HistoryId => own(values.history_id),
         Slot::Id => own(values.id),
+        // In a search both names stand for the draft's id; nothing else was kept.
+        Slot::DraftId => own(values.draft_id),
+        Slot::Captured(name) => match values.captured {
+            Some(captured) => captured.get(name).and_then(|text| own(text)),
+            None => own(values.draft_id),
+        },
     };
     match value {
         None | Some(Value::Null) => Err(BadValue::Missing(slot.name())),
@@ -217,7 +266,7 @@ mod tests {
     use serde_json::json;
 
     fn step(text: &str) -> Result<Template, String> {
-        Template::parse(text, Scope::Step)
+        Template::parse(text, Scope::Step(&[]))
     }
 
     fn fill(text: &str, to: &Value) -> Result<Option<Value>, BadValue> {
@@ -249,7 +298,15 @@ mod tests {
         }
         assert!(Template::parse("{{id}}", Scope::LookUp).is_ok());
         assert!(Template::parse("{{reference}}", Scope::LookUp).is_err());
-        assert!(Template::parse("{{to.name}}", Scope::Find).is_err());
+        let find = |text, draft| Template::parse(text, Scope::Find(draft));
+        assert!(find("{{to.name}}", None).is_err());
+        assert!(find("{{draft_id}}", None).is_err());
+        assert!(find("{{draft_id}} {{doc}}", Some("doc")).is_ok());
+        assert!(find("{{other}}", Some("doc")).is_err());
+        let captured = ["doc".to_owned()];
+        let step = |text| Template::parse(text, Scope::Step(&captured));
+        assert!(step("{{doc}}").is_ok());
+        assert!(step("{{draft_id}}").is_err() && step("{{other}}").is_err());
     }
 
     #[test]
@@ -290,6 +347,30 @@ mod tests {
         assert_eq!(fill("{{to.none?}}", &to), Ok(None));
         assert_eq!(fill("{{to.empty?}}", &to), Ok(None));
         assert_eq!(fill("{{to.name?}}", &to), Ok(Some(json!("A"))));
+    }
+
+    #[test]
+    fn captures_and_the_draft_fill_their_placeholders() {
+        let captured = BTreeMap::from([("doc".to_owned(), "d1".to_owned())]);
+        let names = ["doc".to_owned()];
+        let step = Template::parse("{{doc}}/{{reference_base64}}", Scope::Step(&names)).unwrap();
+        let values = Values {
+            reference: "st_1",
+            captured: Some(&captured),
+            ..Values::default()
+        };
+        assert_eq!(step.json(&values), Ok(Some(json!("d1/c3RfMQ=="))));
+        let gone = Values {
+            captured: Some(&BTreeMap::new()),
+            ..values
+        };
+        assert_eq!(step.json(&gone), Err(BadValue::Missing("doc".into())));
+        let find = Template::parse("{{draft_id}}+{{doc}}", Scope::Find(Some("doc"))).unwrap();
+        let values = Values {
+            draft_id: "d2",
+            ..Values::default()
+        };
+        assert_eq!(find.json(&values), Ok(Some(json!("d2+d2"))));
     }
 
     #[test]

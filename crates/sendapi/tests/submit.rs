@@ -78,7 +78,6 @@ async fn a_json_body_with_bearer_and_a_quoted_key() {
     assert_eq!(body["file"], "JVBERi0xLjcNCv8AJSVFT0Y=");
 }
 
-/// Without this the test above would prove nothing: an ordinary client does post again.
 #[tokio::test]
 async fn too_little_time_is_not_sent_and_connects_to_nothing() {
     let server = Server::start(vec![Act::Hang]).await;

@@ -119,10 +119,10 @@ pub(crate) struct KeyNewArgs {
     #[arg(long, value_parser = key_name)]
     pub(crate) name: Option<String>,
     /// Print the whsec_ form and nothing else.
-    #[arg(long, conflicts_with = "text")]
+    #[arg(long, conflicts_with_all = ["text", "json"])]
     pub(crate) whsec: bool,
     /// Print the text form and nothing else.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "json")]
     pub(crate) text: bool,
 }
 

@@ -51,11 +51,11 @@ async fn main() -> ExitCode {
 /// Runs the commands that start a local stack; they print as they go.
 async fn stack(cli: &Cli) -> Option<ExitCode> {
     let ended = match &cli.command {
-        Command::Local(arguments) => local::run(arguments).await.map_err(|e| e.to_string()),
+        Command::Local(arguments) => local::run(arguments).await.map_err(outside),
         Command::Demo(arguments) => demo::run(arguments, cli.json)
             .await
-            .map_err(|e| e.to_string()),
-        Command::Measure(arguments) => local::measure(arguments).await.map_err(|e| e.to_string()),
+            .map_err(|failed| demo::failure(&failed)),
+        Command::Measure(arguments) => local::measure(arguments).await.map_err(outside),
         Command::Sign(_)
         | Command::Verify(_)
         | Command::Key(_)
@@ -65,11 +65,14 @@ async fn stack(cli: &Cli) -> Option<ExitCode> {
             return None;
         }
     };
-    Some(ended.unwrap_or_else(|why| {
-        let screen = Screen::new(cli.json, None, None);
-        output::print_failure(screen, &Failure::new(Kind::Failed, why));
-        ExitCode::FAILURE
+    Some(ended.unwrap_or_else(|failure| {
+        output::print_failure(Screen::new(cli.json, None, None), &failure);
+        ExitCode::from(failure.kind.exit_code())
     }))
+}
+
+fn outside(error: impl std::fmt::Display) -> Failure {
+    Failure::new(Kind::Failed, error.to_string())
 }
 
 /// Runs a command; gives what is to be printed and the exit code.

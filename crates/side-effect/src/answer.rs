@@ -36,6 +36,9 @@ struct Body<'a> {
     outcome: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     external_id: Option<&'a str>,
+    /// Why it was not accepted: the API's own code or a short remark.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
     /// Whole seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after: Option<i64>,
@@ -48,7 +51,7 @@ impl Told<'_> {
     pub(crate) fn answer(&self, sent: Sent, served: &mut Served) -> Result<Response, Refusal> {
         match sent {
             Sent::Done { outcome, recorded } => self.done(&outcome, &recorded, served),
-            Sent::SamePress { state } => {
+            Sent::SamePress { state, outcome } => {
                 served.repeated = true;
                 tracing::info!(
                     history.id = self.id(),
@@ -56,7 +59,11 @@ impl Told<'_> {
                     duration_ms = self.duration_ms,
                     "this press was served before: nothing was sent"
                 );
-                Response::json(200, &self.body(&state, true))
+                let body = Body {
+                    outcome,
+                    ..self.body(&state, true)
+                };
+                Response::json(200, &body)
             }
             Sent::Refused(refused) => Err(self.refusal(&refused)),
             Sent::Failed(error) => Err(self.failure(&error)),
@@ -73,6 +80,7 @@ impl Told<'_> {
             state,
             outcome: None,
             external_id: None,
+            reason: None,
             retry_after: None,
             repeated,
         }
@@ -111,6 +119,7 @@ impl Told<'_> {
         let body = Body {
             outcome: Some(parts.word),
             external_id: parts.external_id.map(ExternalId::as_str),
+            reason: parts.reason(),
             retry_after: parts.retry_after.map(whole_seconds),
             ..self.body(state, false)
         };
@@ -259,6 +268,18 @@ impl<'a> Parts<'a> {
             evidence,
             external_id,
             retry_after,
+        }
+    }
+
+    /// Why it was not accepted; the class of what was seen, where there is no remark.
+    fn reason(&self) -> Option<&'a str> {
+        let Evidence { class, detail, .. } = self.evidence;
+        match self.external_id {
+            Some(_) => None,
+            None => [detail, class]
+                .into_iter()
+                .map(String::as_str)
+                .find(|text| !text.is_empty()),
         }
     }
 }

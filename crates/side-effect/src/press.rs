@@ -5,10 +5,17 @@ use sendtrail_core::ids::{BadId, HistoryId, RequestKey, Sha256Hash};
 use sendtrail_core::progress::Actor;
 use sendtrail_door::{Code, FieldError, Refusal, Verified};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
-/// The body of `POST /v1/sends`, its signature checked. `aud` and `op` were compared by the door.
+/// The body of `POST /v1/sends`, its signature checked. `aud` and `op` were compared by the door. Another key
+/// is refused: a misspelt `again_of` must not pass for none.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct SendBody {
+    #[serde(rename = "aud")]
+    _aud: IgnoredAny,
+    #[serde(rename = "op")]
+    _op: IgnoredAny,
     history_id: String,
     document_sha256: String,
     #[serde(default)]

@@ -63,7 +63,17 @@ pub(crate) fn tests(arguments: &[String]) -> Result<(), String> {
         ("SENDTRAIL_TEST_PYTHON", python.as_os_str()),
     ];
     timed("tests", || workspace_tests(&["--workspace"], &environment))?;
-    timed("documentation tests", || check(cargo(["test", "--workspace", "--doc", "--quiet"])))
+    timed("documentation tests", || check(cargo(["test", "--workspace", "--doc", "--quiet"])))?;
+    timed("the control", control)
+}
+
+/// Shows, with a client as it comes, that the hostile servers would make one post twice. It is a workspace of
+/// its own, since it needs what the functions must not link.
+fn control() -> Result<(), String> {
+    let manifest = "crates/sendapi/control/Cargo.toml";
+    let mut test = cargo(["test", "--locked", "--quiet", "--manifest-path", manifest]);
+    test.env("CARGO_TARGET_DIR", root().join("target/control"));
+    check(test)
 }
 
 fn timed<T>(what: &str, work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {

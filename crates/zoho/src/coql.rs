@@ -33,8 +33,12 @@ impl Condition {
 
     /// `name` is one of these values.
     pub(crate) fn one_of(name: &str, values: &[&str]) -> Self {
-        let values: Vec<_> = values.iter().map(|v| format!("'{v}'")).collect();
-        Self(format!("{name} in ({})", values.join(",")))
+        Self(format!("{name} in ({})", quoted(values)))
+    }
+
+    /// `name` is none of these values; whether it may be empty is for the CRM to say.
+    pub(crate) fn none_of(name: &str, values: &[&str]) -> Self {
+        Self(format!("{name} not in ({})", quoted(values)))
     }
 
     /// Both.
@@ -46,6 +50,11 @@ impl Condition {
     pub(crate) fn or(self, other: &Self) -> Self {
         Self(format!("({self} or {other})"))
     }
+}
+
+fn quoted(values: &[&str]) -> String {
+    let values: Vec<_> = values.iter().map(|v| format!("'{v}'")).collect();
+    values.join(",")
 }
 
 impl fmt::Display for Condition {

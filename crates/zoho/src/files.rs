@@ -6,21 +6,15 @@ use sendtrail_core::ports::{
     FindTwins, ReadDocument, SourceFile, SourceFiles, StoreDocument, StoreError, Twin,
 };
 use sendtrail_core::record::HistoryRecord;
-use sendtrail_core::state::State;
 
 use crate::coql::Condition;
 use crate::fault::Fault;
 use crate::http::Call;
-use crate::record;
+use crate::record::{self, MODIFIED_TIME};
 use crate::store::Zoho;
 
-/// The states in which a record with the same document is a twin.
-const TWIN_STATES: [State; 4] = [
-    State::Sending,
-    State::Accepted,
-    State::Succeeded,
-    State::NeedsReview,
-];
+/// The most records that are looked at as twins.
+const MOST_TWINS: u32 = 50;
 
 impl Zoho {
     /// The bytes behind a handle in a file-upload field.
@@ -111,33 +105,39 @@ impl FindTwins for Zoho {
             (&self.fields.source_record, source_record.as_str()),
             (&self.fields.document_sha256, document.as_str()),
         ];
-        let [state, names @ ..] =
-            [&self.fields.state, wanted[0].0, wanted[1].0, wanted[2].0].map(CrmName::as_str);
-        let condition = wanted
-            .iter()
-            .map(|(name, value)| Condition::compare(name.as_str(), "=", value))
-            .fold(
-                Condition::one_of(state, &TWIN_STATES.map(State::label)),
-                |all, one| all.and(&one),
-            );
+        let [module, record, hash] =
+            wanted.map(|(name, value)| Condition::compare(name.as_str(), "=", value));
+        let condition = module.and(&record).and(&hash);
+        let names = [
+            &self.fields.state,
+            &self.fields.progress,
+            &self.fields.external_id,
+            &self.fields.next_check_at,
+            &self.fields.deadline,
+            &self.fields.source_module,
+            &self.fields.source_record,
+            &self.fields.document_sha256,
+        ]
+        .map(CrmName::as_str)
+        .join(", ");
         let select = format!(
-            "select id, {state}, {} from {} where {condition} order by id asc limit 200",
-            names.join(", "),
+            "select {MODIFIED_TIME}, {names} from {} where {condition} \
+             order by id desc limit {MOST_TWINS}",
             self.module
         );
-        let answer = self.query(select, 200).await?;
+        let answer = self.query(select, MOST_TWINS).await?;
         let mut twins = Vec::new();
         for row in answer.rows()? {
             // The CRM may compare without regard to case.
             let same = |(name, value): &(&CrmName, &str)| {
                 record::text(&row, name.as_str()).as_deref() == Some(*value)
             };
-            let state = record::text(&row, state).and_then(|text| State::from_label(&text));
-            if let Some(state) = state.filter(|state| TWIN_STATES.contains(state))
-                && wanted.iter().all(same)
-            {
-                let id = record::id(&row)?;
-                twins.push(Twin { id, state });
+            if wanted.iter().all(same) {
+                let read = self.row(&row, &answer)?;
+                twins.push(Twin {
+                    record: read.record,
+                    version_at: read.stamp.version_at,
+                });
             }
         }
         Ok(twins)

@@ -2,7 +2,9 @@
 
 use jiff::Timestamp;
 use sendtrail_core::ids::{CrmName, HistoryId};
-use sendtrail_core::ports::{ListHistory, ListPage, ListQuery, ListStart, StoreError};
+use sendtrail_core::ports::{
+    ListHistory, ListPage, ListQuery, ListStart, StoreError, UntouchedPage, UntouchedQuery,
+};
 use sendtrail_core::record::Read;
 use sendtrail_core::state::State;
 use serde_json::{Map, Value, json};
@@ -151,31 +153,52 @@ impl Zoho {
             }
             ListStart::After(cursor) => (due.and(&cursor.condition(next_check_at)), String::new()),
         };
-        let names = [
+        format!(
+            "select {MODIFIED_TIME}, {} from {} where {condition} \
+             order by {next_check_at} asc, id asc limit {limit}{offset}",
+            self.listed_names(),
+            self.module
+        )
+    }
+
+    /// The fields of a row that is worked on.
+    fn listed_names(&self) -> String {
+        [
             &self.fields.state,
             &self.fields.progress,
             &self.fields.input,
             &self.fields.next_check_at,
+            &self.fields.deadline,
             &self.fields.external_id,
             &self.fields.document_sha256,
             &self.fields.source_record,
         ]
         .map(CrmName::as_str)
-        .join(", ");
+        .join(", ")
+    }
+
+    /// In flight, and not written since.
+    fn untouched(&self, before: Timestamp) -> Condition {
+        Condition::one_of(self.fields.state.as_str(), &IN_FLIGHT.map(State::label))
+            .and(&Condition::time(MODIFIED_TIME, "<=", before))
+    }
+
+    fn untouched_query(&self, query: &UntouchedQuery, limit: u32) -> String {
         format!(
-            "select {MODIFIED_TIME}, {names} from {} where {condition} \
-             order by {next_check_at} asc, id asc limit {limit}{offset}",
-            self.module
+            "select {MODIFIED_TIME}, {} from {} where {} \
+             order by {MODIFIED_TIME} asc, id asc limit {limit} offset {}",
+            self.listed_names(),
+            self.module,
+            self.untouched(query.before),
+            query.offset.min(MOST_SKIPPED)
         )
     }
 
-    fn listed(
-        &self,
-        row: &Map<String, Value>,
-        answer: &Answer,
-    ) -> Result<(Read, Option<Timestamp>), StoreError> {
-        let next_check_at = record::time(row, self.fields.next_check_at.as_str())?;
-        Ok((self.row(row, answer)?, next_check_at))
+    /// A row that cannot be read is left out, and does not hold the others up.
+    fn listed(&self, row: &Map<String, Value>, answer: &Answer) -> Option<Read> {
+        self.row(row, answer)
+            .inspect_err(|error| tracing::warn!(%error, "a listed row is unreadable and left out"))
+            .ok()
     }
 }
 
@@ -192,30 +215,59 @@ impl ListHistory for Zoho {
             ListStart::After(cursor) => cursor.clone(),
         };
         let mut reads = Vec::with_capacity(rows.len());
+        let mut has_moved = false;
         for row in rows {
-            match self.listed(&row, &answer) {
-                Ok((read, next_check_at)) => {
-                    cursor.pass(read.record.id.clone(), next_check_at);
-                    reads.push(read);
-                }
-                // A row that cannot be read does not hold the others up.
-                Err(error) => tracing::warn!(%error, "a listed row is unreadable and left out"),
+            let Some(read) = self.listed(&row, &answer) else {
+                continue;
+            };
+            // A row whose place in the order cannot be read moves no mark.
+            if let Ok(at) = record::time(&row, self.fields.next_check_at.as_str()) {
+                cursor.pass(read.record.id.clone(), at);
+                has_moved = true;
             }
+            reads.push(read);
         }
         if is_full && matches!(query.start, ListStart::Offset(1..)) {
             cursor.hold_back_what_was_skipped();
         }
-        // A full page without a readable row moved no mark and would come again for ever.
-        let next = cursor.next(is_full && !reads.is_empty());
+        // A full page that moved no mark would come again for ever.
+        let next = cursor.next(is_full && has_moved);
         Ok(ListPage { rows: reads, next })
     }
 
     async fn count_due(&self, now: Timestamp) -> Result<u64, StoreError> {
-        let select = format!(
-            "select COUNT(id) from {} where {}",
-            self.module,
-            self.due(now)
-        );
+        self.count_where(&self.due(now)).await
+    }
+
+    async fn list_untouched(&self, query: &UntouchedQuery) -> Result<UntouchedPage, StoreError> {
+        let limit = query.limit.clamp(1, MOST_ROWS);
+        let answer = self
+            .query(self.untouched_query(query, limit), limit)
+            .await?;
+        let (rows, more) = answer.page()?;
+        let more = more || rows.len() >= limit as usize;
+        let rows = rows.iter().filter_map(|row| self.listed(row, &answer));
+        Ok(UntouchedPage {
+            rows: rows.collect(),
+            more,
+        })
+    }
+
+    async fn count_untouched(&self, before: Timestamp) -> Result<u64, StoreError> {
+        self.count_where(&self.untouched(before)).await
+    }
+
+    async fn count_foreign_states(&self) -> Result<u64, StoreError> {
+        let state = self.fields.state.as_str();
+        let states = State::ALL.map(State::label);
+        let foreign = Condition::none_of(state, &states).and(&Condition::not_empty(state));
+        self.count_where(&foreign).await
+    }
+}
+
+impl Zoho {
+    async fn count_where(&self, condition: &Condition) -> Result<u64, StoreError> {
+        let select = format!("select COUNT(id) from {} where {condition}", self.module);
         let answer = self.query(select, 1).await?;
         let rows = answer.rows()?;
         let Some(row) = rows.first() else {

@@ -22,6 +22,8 @@ pub(crate) fn single_read_fields(fields: &Fields) -> String {
         fields.document.as_str(),
         fields.document_sha256.as_str(),
         fields.external_id.as_str(),
+        fields.next_check_at.as_str(),
+        fields.deadline.as_str(),
         fields.source_record.as_str(),
     ]
     .join(",")
@@ -46,6 +48,8 @@ pub(crate) fn read(
             document: files(row, fields.document.as_str()).into_iter().next(),
             document_sha256: field(&fields.document_sha256),
             external_id: field(&fields.external_id),
+            next_check_at: time(row, fields.next_check_at.as_str()).unwrap_or_default(),
+            deadline: time(row, fields.deadline.as_str()).unwrap_or_default(),
         },
         stamp: Stamp {
             version_at: version.parse().map_err(|_| malformed(MODIFIED_TIME))?,
@@ -152,6 +156,7 @@ pub(crate) mod tests {
             "id": "1", "Modified_Time": "2026-01-01T00:00:07+00:00", "Delivery_State": "accepted",
             "Progress_JSON": "not json", "Input_JSON": "", "External_Id": 42, "Document_SHA256": ["x"],
             "Document": [{"File_Name__s": "no handle"}, {"id": "77"}, {"id": "78"}],
+            "Next_Check_At": "2026-01-01T05:30:07+05:30", "Deadline": "next week",
         });
         let record = read_row(&row).unwrap().record;
         assert_eq!(record.state, StateField::Known(State::Accepted));
@@ -160,6 +165,8 @@ pub(crate) mod tests {
         assert_eq!(record.external_id.as_deref(), Some("42"));
         assert_eq!(record.document_sha256, None);
         assert_eq!(record.document, FileId::parse("77").ok());
+        assert_eq!(record.next_check_at, "2026-01-01T00:00:07Z".parse().ok());
+        assert_eq!(record.deadline, None);
     }
 
     proptest! {

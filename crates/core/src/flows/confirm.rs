@@ -4,7 +4,7 @@ use bytes::Bytes;
 use jiff::Timestamp;
 
 use super::save::SavedRecord;
-use super::verify::has_open_claim_or_submission;
+use super::verify::{has_open_claim_or_submission, shows_an_earlier_submit};
 use crate::commit::{Change, Commit, NoBase, commit, read_base};
 use crate::ids::{HistoryId, Sha256Hash};
 use crate::input::{Input, input_sha256};
@@ -123,7 +123,8 @@ pub async fn confirm<S: GuardedWrite + StoreDocument>(
     }
     let fresh = record.state.known() == Some(State::Saved)
         && progress.rev() == document.rev
-        && !has_open_claim_or_submission(&progress);
+        && !has_open_claim_or_submission(&progress)
+        && !shows_an_earlier_submit(record, &progress);
     if !fresh {
         return Confirmed::Stale;
     }

@@ -63,10 +63,28 @@ pub fn after_look_up(
         }
     };
     if now >= deadline {
+        progress.last_error = Some(out_of_time(answer, now));
         return give_up(progress);
     }
     progress.check_at(clock_deadline(now, wait));
     Change::of(Event::StillPending, progress)
+}
+
+/// What the record says where the deadline ended it, with the API's last word.
+fn out_of_time(answer: &LookUpAnswer, now: Timestamp) -> LastError {
+    let (status, last) = match answer {
+        LookUpAnswer::Pending { status, .. }
+        | LookUpAnswer::Delivered { status }
+        | LookUpAnswer::Undelivered { status } => (None, format!("the API says {status}")),
+        LookUpAnswer::NotFound => (Some(404), "the API does not know the id".to_owned()),
+        LookUpAnswer::Failed(failure) => {
+            let (kind, evidence, _) = failure_parts(failure);
+            let Evidence { class, detail, .. } = evidence;
+            (evidence.status, format!("{kind}: {class}: {detail}"))
+        }
+    };
+    let detail = format!("no result by the deadline; {last}");
+    LastError::new(now, "gave_up", status, &detail)
 }
 
 /// Ends in review.

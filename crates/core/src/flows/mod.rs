@@ -10,6 +10,7 @@ mod report;
 mod save;
 mod submit;
 mod sweep;
+mod twins;
 mod verify;
 
 pub use confirm::{Confirmed, DocumentToConfirm, Previewable, confirm, previewable};
@@ -22,3 +23,4 @@ pub use save::{SaveOrder, Saved, SavedRecord, save, save_again};
 pub use submit::{Press, Refused, Sent, SubmitPorts, send};
 pub use sweep::{SweepDue, after_find, sweep_due};
 pub use verify::may_claim;
+pub(crate) use verify::shows_an_earlier_submit;

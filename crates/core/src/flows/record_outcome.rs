@@ -92,7 +92,7 @@ pub async fn record_outcome(
             None => read_base(store, world, id, until).await,
         };
         match base {
-            Err(no_base) => detail = format!("{no_base:?}"),
+            Err(no_base) => detail = no_base.to_string(),
             Ok(base) => match change_on(base.record(), outcome, world.now()) {
                 OnRecord::Done(recorded) => return recorded,
                 OnRecord::Write { change, beside } => {
@@ -179,6 +179,10 @@ fn beside_a_person(
         return match ours {
             Some(claim) if claim.resolved.is_none() => {
                 claim.resolved = Some(Resolution::NotSent);
+                // The deadline came with the claim, and would tell of a submit from now on.
+                if progress.submission.is_none() {
+                    progress.clear_schedule();
+                }
                 let change = Change::remark("not_sent_noted", progress);
                 OnRecord::Write {
                     change: Box::new(change),

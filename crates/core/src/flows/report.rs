@@ -62,12 +62,21 @@ report! {
     malformed,
     /// Rows whose progress was written by a later version: left alone.
     newer,
+    /// Rows in flight that nobody wrote for a day and the list of due rows does not show, as listed in the
+    /// hour's first run.
+    untouched,
+    /// Rows whose date fields were set right again.
+    schedules_restored,
     /// Rows that could not be read or written.
     store_errors,
     /// Rows that took too long.
     timed_out,
     /// Rows not started because time ran out or the CRM asked to slow down.
     not_started,
+    /// Whether this run counted foreign states: once a day.
+    audited,
+    /// Records whose state field holds a text that is none of the states, as the daily audit counted them.
+    foreign_states,
     /// Seconds by which the oldest listed row was overdue.
     oldest_due_seconds,
 }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::verify::has_open_claim_or_submission;
+use super::verify::{has_open_claim_or_submission, shows_an_earlier_submit};
 use crate::commit::{Change, Commit, NoBase, commit, read_base, write_of};
 use crate::ids::{HistoryId, RequestKey, Sha256Hash};
 use crate::input::{Input, input_sha256};
@@ -172,7 +172,7 @@ pub async fn save_again(
     {
         return judge(record, order, false);
     }
-    if has_open_claim_or_submission(&progress) {
+    if has_open_claim_or_submission(&progress) || shows_an_earlier_submit(record, &progress) {
         return Saved::NotSavable;
     }
     progress.request = Some(request_of(order));

@@ -1,13 +1,14 @@
 //! Submitting, at most once.
 //!
-//! The order is the promise: verify, claim with a guarded write, prove the claim by reading it back, submit
-//! once, record. Nothing here, nor anything it calls, sends a document a second time.
+//! The order is the promise: verify, claim with a guarded write, prove the claim by reading it back, look for
+//! twins once more, submit once, record. Nothing here, nor anything it calls, sends a document a second time.
 
 use jiff::{SignedDuration, Timestamp};
 use thiserror::Error;
 
 use super::limited::Limited;
 use super::record_outcome::{Outcome, Recorded, record_outcome};
+use super::twins::{OurClaim, twin_in_the_way};
 use super::verify::{Verified, holds_claim, state_text, verify};
 use crate::commit::{Change, Commit, commit, read_base};
 use crate::ids::{ClaimToken, HistoryId, RequestKey, Sha256Hash};
@@ -16,7 +17,7 @@ use crate::ports::{
     Clock, Evidence, FindTwins, GuardedWrite, NotSent, Random, ReadDocument, SealMac, StoreError,
     Submit, SubmitDrivers, SubmitOutcome, clock_deadline,
 };
-use crate::progress::{Actor, Claim, Unknown};
+use crate::progress::{Actor, Claim, LastError, Unknown};
 use crate::record::Base;
 use crate::state::Event;
 
@@ -95,6 +96,8 @@ pub enum Sent {
     SamePress {
         /// The state field's text.
         state: String,
+        /// What became of the submit then, as far as the record tells.
+        outcome: Option<&'static str>,
     },
     /// Nothing was sent.
     Refused(Refused),
@@ -145,6 +148,7 @@ where
     let prepared = match driver.prepare(&verified.order).await {
         Ok(prepared) => prepared,
         Err(not_sent) => {
+            note_unprepared(&before_submit, &verified, &not_sent, claim_until).await;
             return Sent::Done {
                 outcome: SubmitOutcome::NotSent(not_sent),
                 recorded: Recorded::Nothing {
@@ -178,6 +182,10 @@ where
         pacing: driver.pacing().clone(),
         can_find: driver.capabilities().can_find,
     };
+    let proof = match proof {
+        Ok(base) => no_twin_meanwhile(&limited, press, &verified, base).await,
+        Err(unproved) => Err(unproved),
+    };
     let base = match proof {
         Ok(base) => base,
         Err(unproved) => {
@@ -209,6 +217,25 @@ where
     }
 }
 
+/// Leaves on the record why nothing could be sent. Where that cannot be written, the answer still says it.
+async fn note_unprepared<S: GuardedWrite, D, W: Clock + Random, M>(
+    ports: &SubmitPorts<'_, S, D, W, M>,
+    verified: &Verified,
+    not_sent: &NotSent,
+    until: Timestamp,
+) {
+    let mut progress = verified.progress.clone();
+    let Evidence { status, detail, .. } = &not_sent.evidence;
+    progress.last_error = Some(LastError::new(
+        ports.world.now(),
+        "not_sent",
+        *status,
+        detail,
+    ));
+    let change = Change::remark("not_prepared", progress);
+    let _ = commit(ports.store, ports.world, &verified.base, change, until).await;
+}
+
 /// Nothing is submitted under a claim that is not proved, and that is what is recorded, so that a claim that
 /// stands is resolved.
 async fn give_way<S: GuardedWrite, D, W: Clock + Random, M>(
@@ -219,12 +246,30 @@ async fn give_way<S: GuardedWrite, D, W: Clock + Random, M>(
     until: Timestamp,
 ) -> Sent {
     let recorded = record_outcome(ports.store, ports.world, None, id, &outcome, until).await;
+    let is_lost = matches!(recorded, Recorded::Unrecorded { .. });
     match unproved {
-        Unproved::Unread => Sent::Done {
+        Unproved::Moved => Sent::Refused(Refused::ChangedElsewhere),
+        Unproved::Twin(twin) if !is_lost => Sent::Refused(Refused::AlreadySent(twin)),
+        Unproved::Unread | Unproved::TwinsUnknown | Unproved::Twin(_) => Sent::Done {
             outcome: outcome.submitted,
             recorded,
         },
-        Unproved::Moved => Sent::Refused(Refused::ChangedElsewhere),
+    }
+}
+
+/// The search for twins once more, under the claim: of two records that were pressed at once, neither saw
+/// the other's claim the first time.
+async fn no_twin_meanwhile(
+    store: &(impl GuardedWrite + FindTwins),
+    press: &Press,
+    verified: &Verified,
+    base: Base,
+) -> Result<Base, Unproved> {
+    let claim = OurClaim::of(&base);
+    match twin_in_the_way(store, press, &verified.order, claim.as_ref()).await {
+        Ok(None) => Ok(base),
+        Ok(Some(twin)) => Err(Unproved::Twin(twin)),
+        Err(_) => Err(Unproved::TwinsUnknown),
     }
 }
 
@@ -259,19 +304,24 @@ struct Claimed {
 }
 
 /// Why a claim gives no right to submit.
-#[derive(Clone, Copy)]
 enum Unproved {
     /// The record could not be read, or the claim's write not be confirmed.
     Unread,
     /// The record is no longer `sending` under this claim.
     Moved,
+    /// The same document goes out, or went out meanwhile, from another record.
+    Twin(HistoryId),
+    /// It could not be found out whether it does.
+    TwinsUnknown,
 }
 
 impl Unproved {
-    const fn detail(self) -> &'static str {
+    const fn detail(&self) -> &'static str {
         match self {
             Self::Unread => "the claim could not be read back",
             Self::Moved => "the record was changed right after the claim",
+            Self::Twin(_) => "the same document is going out from another history record",
+            Self::TwinsUnknown => "the twin check could not be made",
         }
     }
 }

@@ -4,23 +4,35 @@ use bytes::Bytes;
 use jiff::Timestamp;
 
 use super::submit::{Press, Refused, Sent, SubmitPorts};
+use super::twins::twin_in_the_way;
 use crate::commit::{NoBase, read_base};
 use crate::ids::{ClaimToken, HistoryId, Sha256Hash, derive_reference};
 use crate::input::{Input, input_sha256};
 use crate::ports::{Clock, FindTwins, GuardedWrite, Order, ReadDocument, SealMac, StoreError};
-use crate::progress::Progress;
+use crate::progress::{Progress, Resolution};
 use crate::record::{Base, HistoryRecord, StateField};
 use crate::seal::seal_holds;
 use crate::state::State;
 
 /// Whether a claim or a submission, or the loss of what told of one, stands in the way of any other use of
 /// the record.
-pub(super) fn has_open_claim_or_submission(progress: &Progress) -> bool {
+pub(crate) fn has_open_claim_or_submission(progress: &Progress) -> bool {
     let open_claim = progress
         .claim
         .as_ref()
         .is_some_and(|claim| claim.resolved.is_none());
     open_claim || progress.submission.is_some() || progress.was_replaced()
+}
+
+/// Whether the record's own copies tell of a submit that its progress knows nothing of: somebody put an
+/// earlier text of the progress back. Nothing but a claim fills the deadline, nothing but an acceptance the
+/// external id, and both are emptied where it is proved that nothing was sent.
+pub(crate) fn shows_an_earlier_submit(record: &HistoryRecord, progress: &Progress) -> bool {
+    let has_id = record
+        .external_id
+        .as_ref()
+        .is_some_and(|id| !id.trim().is_empty());
+    (has_id || record.deadline.is_some()) && !has_open_claim_or_submission(progress)
 }
 
 /// The claim's condition: the one place that decides whether a record may be submitted.
@@ -53,12 +65,25 @@ pub fn may_claim(
     if has_open_claim_or_submission(progress) {
         return not_sendable("an earlier claim is not resolved");
     }
+    if shows_an_earlier_submit(record, progress) {
+        return not_sendable("the record shows an earlier submit that its progress does not");
+    }
     match &progress.document {
         None => not_sendable("no document is confirmed"),
         Some(document) if document.sha256 != *signed_document => Err(Refused::RecordChanged(
             "another document than the signed one is confirmed",
         )),
         Some(_) => Ok(()),
+    }
+}
+
+/// The word of what became of the record's submit, as far as its progress tells.
+fn known_outcome(progress: &Progress) -> Option<&'static str> {
+    let resolved = progress.claim.as_ref().and_then(|claim| claim.resolved);
+    match (&progress.submission, resolved) {
+        (Some(submission), _) => Some(submission.outcome.label()),
+        (None, Some(Resolution::NotSent)) => Some("not_sent"),
+        (None, None) => None,
     }
 }
 
@@ -124,11 +149,15 @@ where
     {
         return Err(Sent::SamePress {
             state: state_text(record),
+            outcome: known_outcome(&progress),
         });
     }
     may_claim(record, &progress, &press.document_sha256).map_err(Sent::Refused)?;
     let order = confirmed_order(ports, record, &progress).await?;
-    refuse_twin(ports.store, press, &order).await?;
+    let twin = twin_in_the_way(ports.store, press, &order, None).await;
+    if let Some(twin) = twin.map_err(Sent::Failed)? {
+        return Err(Sent::Refused(Refused::AlreadySent(twin)));
+    }
     Ok(Verified {
         base,
         progress,
@@ -180,31 +209,4 @@ async fn confirmed_order<S: ReadDocument, D, W, M: SealMac>(
         document: bytes,
         document_sha256: confirmed.sha256,
     })
-}
-
-/// A courtesy, not a guarantee: the same document from the same source record, unless the user knows.
-async fn refuse_twin(store: &impl FindTwins, press: &Press, order: &Order) -> Result<(), Sent> {
-    let source = &order.input.source;
-    let twins = store
-        .twins(&source.module, &source.record_id, &order.document_sha256)
-        .await
-        .map_err(Sent::Failed)?;
-    // Who names the newest knows of the older ones: the answer before named it.
-    let newest = twins
-        .into_iter()
-        .map(|twin| twin.id)
-        .filter(|id| *id != order.history_id)
-        .max_by(by_age);
-    match newest {
-        Some(twin) if Some(&twin) != press.again_of.as_ref() => {
-            Err(Sent::Refused(Refused::AlreadySent(twin)))
-        }
-        Some(_) | None => Ok(()),
-    }
-}
-
-/// Ids rise with time, and a longer number is a larger one.
-fn by_age(a: &HistoryId, b: &HistoryId) -> std::cmp::Ordering {
-    let key = |id: &HistoryId| (id.as_str().len(), id.as_str().to_owned());
-    key(a).cmp(&key(b))
 }

@@ -14,7 +14,7 @@ pub use source::{SourceFile, SourceFiles};
 pub use store::{
     CreateHistory, CreateReply, DocumentChange, FindTwins, GuardedWrite, ListHistory, ListPage,
     ListQuery, ListStart, NewRecord, PublicFailure, ReadDocument, ReadHistory, StoreDocument,
-    StoreError, Twin, Write, WriteReply,
+    StoreError, Twin, UntouchedPage, UntouchedQuery, Write, WriteReply,
 };
 pub use usage::{Metered, Usage};
 pub use world::{Clock, Random, SealMac, clock_deadline};

@@ -86,11 +86,11 @@ impl StoreError {
             Self::TokenThrottled => PublicFailure::RateLimited {
                 retry_after: Some(TOKEN_COOLDOWN_SECONDS),
             },
-            Self::Transient { .. } => PublicFailure::Unavailable,
-            Self::Unauthorized { .. }
-            | Self::Refused { .. }
-            | Self::TooLarge { .. }
-            | Self::Malformed { .. } => PublicFailure::Internal,
+            // An answer that was cut on its way may be whole the next time.
+            Self::Transient { .. } | Self::Malformed { .. } => PublicFailure::Unavailable,
+            Self::Unauthorized { .. } | Self::Refused { .. } | Self::TooLarge { .. } => {
+                PublicFailure::Internal
+            }
         }
     }
 }
@@ -207,6 +207,26 @@ pub struct ListPage<C> {
     pub next: Option<C>,
 }
 
+/// A list of rows in flight that nobody has written for long, whatever their date fields say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UntouchedQuery {
+    /// Rows whose version is not younger than this.
+    pub before: Timestamp,
+    /// The most rows in the page, 1 to 200.
+    pub limit: u32,
+    /// Past this many rows.
+    pub offset: u64,
+}
+
+/// One page of such rows, the longest untouched first, then by id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UntouchedPage {
+    /// The rows. The list may cut long text and may lag.
+    pub rows: Vec<Read>,
+    /// Whether there are rows behind them.
+    pub more: bool,
+}
+
 /// Reads one history record.
 pub trait ReadHistory: Send + Sync {
     /// The record as it is now.
@@ -249,20 +269,33 @@ pub trait ListHistory: ReadHistory {
     ) -> impl Future<Output = Result<ListPage<Self::Cursor>, StoreError>> + Send;
     /// How many rows are due.
     fn count_due(&self, now: Timestamp) -> impl Future<Output = Result<u64, StoreError>> + Send;
+    /// One page of rows in flight that nobody has written for long.
+    fn list_untouched(
+        &self,
+        query: &UntouchedQuery,
+    ) -> impl Future<Output = Result<UntouchedPage, StoreError>> + Send;
+    /// How many rows in flight have a version not younger than this.
+    fn count_untouched(
+        &self,
+        before: Timestamp,
+    ) -> impl Future<Output = Result<u64, StoreError>> + Send;
+    /// How many records hold a text in their state field that is none of the states.
+    fn count_foreign_states(&self) -> impl Future<Output = Result<u64, StoreError>> + Send;
 }
 
-/// A history record with the same source record and document.
+/// A history record with this source record and document, as a list shows it: text may be cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Twin {
-    /// Its id.
-    pub id: HistoryId,
-    /// Its state.
-    pub state: State,
+    /// The record; what the list does not carry is empty.
+    pub record: HistoryRecord,
+    /// The instant its revision stands for, in the CRM's own time and whole seconds.
+    pub version_at: Timestamp,
 }
 
-/// Finds records that sent, or are sending, the same document from the same source record.
+/// Finds the records of one document from one source record.
 pub trait FindTwins: Send + Sync {
-    /// Records with this source record and document hash that are in flight, succeeded or in review.
+    /// The newest records, 50 at most, with this source record and document hash, whatever their state. The
+    /// record that asks is among them. Which of them stand in the way is for the core to say.
     fn twins(
         &self,
         source_module: &CrmName,
@@ -297,6 +330,19 @@ pub trait StoreDocument: Send + Sync {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_answer_that_cannot_be_read_may_be_whole_the_next_time_and_a_refusal_stays_one() {
+        let detail = || "x".to_owned();
+        let cut = StoreError::Malformed { detail: detail() };
+        assert_eq!(cut.public(), PublicFailure::Unavailable);
+        for error in [
+            StoreError::Unauthorized { detail: detail() },
+            StoreError::TooLarge { limit: 1 },
+        ] {
+            assert_eq!(error.public(), PublicFailure::Internal);
+        }
+    }
 
     #[test]
     fn a_wait_is_told_in_whole_seconds_and_never_shorter() {

@@ -99,9 +99,16 @@ impl Progress {
     /// A progress in place of a text that could not be read, which it keeps.
     pub(crate) fn replacing(text: Option<&str>) -> Self {
         let mut progress = Self::default();
-        let text = crate::text::harmless(text.unwrap_or_default(), 2_000);
-        progress.unknown.keep(REPLACED, &text);
+        progress.mark_replaced(text.unwrap_or_default());
         progress
+    }
+
+    /// Says that one was lost, and keeps what is left of it.
+    pub(crate) fn mark_replaced(&mut self, text: &str) {
+        if !self.was_replaced() {
+            let text = crate::text::harmless(text, 2_000);
+            self.unknown.keep(REPLACED, &text);
+        }
     }
 
     /// Whether it stands for one that was lost. What was submitted before may be lost with it, so that

@@ -1,5 +1,7 @@
 //! What every store must do. The in-memory store and the real adapter pass the same suite.
 
+mod lists;
+
 use std::future::Future;
 
 use bytes::Bytes;
@@ -10,12 +12,17 @@ use crate::flows::{SaveOrder, Saved, save};
 use crate::ids::{HistoryId, RequestKey, Revision, Sha256Hash};
 use crate::input::{Input, input_sha256};
 use crate::ports::{
-    Clock, CreateHistory, FindTwins, GuardedWrite, ListHistory, ListQuery, ListStart, Random,
-    ReadDocument, StoreDocument, StoreError, Write, WriteReply, clock_deadline,
+    Clock, CreateHistory, FindTwins, GuardedWrite, ListHistory, Random, ReadDocument,
+    StoreDocument, StoreError, Write, WriteReply, clock_deadline,
 };
 use crate::progress::{Actor, Progress};
 use crate::record::StateField;
 use crate::state::Event;
+
+pub use lists::{
+    due_rows_are_listed_in_order_and_once, rows_that_nobody_wrote_are_listed_whatever_their_dates,
+    the_copies_of_a_write_read_back, twins_are_found_whatever_their_state,
+};
 
 /// Everything the product asks of a store.
 pub trait FullStore:
@@ -163,6 +170,17 @@ pub async fn saved_input_reads_back_as_it_was_written(subject: &impl Subject) {
     assert_eq!(saved.input_sha256, input_sha256(&order.stored));
 }
 
+/// Commits this change on the record as it is.
+async fn written(subject: &impl Subject, id: &HistoryId, change: impl FnOnce(&mut Progress)) {
+    let read = base(subject, id).await;
+    let mut progress = progress(&read);
+    change(&mut progress);
+    let change = Change::remark("contract", progress);
+    let (store, world) = (subject.store(), subject.world());
+    let outcome = commit(store, world, &read, change, until(subject)).await;
+    assert!(matches!(outcome, Commit::Written { .. }), "{outcome:?}");
+}
+
 /// A record that is not there is not found, and not made.
 #[expect(clippy::expect_used, reason = "test code")]
 pub async fn update_of_a_missing_record_is_not_found(subject: &impl Subject) {
@@ -241,6 +259,20 @@ pub async fn an_unknown_state_text_is_read_and_left_alone(subject: &impl Subject
     assert_eq!(base(subject, &id).await.record(), read.record());
 }
 
+/// State texts that are none of the states are counted, empty ones are not.
+pub async fn foreign_states_are_counted(subject: &impl Subject) {
+    let (word, empty) = (saved(subject).await, saved(subject).await);
+    let store = subject.store();
+    let Ok(before) = store.count_foreign_states().await else {
+        panic!("no count");
+    };
+    subject.type_state(&word, "almost done").await;
+    subject.type_state(&empty, "").await;
+    assert_eq!(store.count_foreign_states().await, Ok(before + 1));
+    subject.type_state(&word, "saved").await;
+    assert_eq!(store.count_foreign_states().await, Ok(before));
+}
+
 /// Two creates with one request key make one record; the second is told whether it asks the same.
 pub async fn create_twice_with_one_request_key_makes_one_record(subject: &impl Subject) {
     let first = order(subject, b"body");
@@ -291,85 +323,6 @@ pub async fn a_document_is_bound_by_the_guarded_write(subject: &impl Subject) {
     );
 }
 
-/// Due rows come in the order of their next check, page by page, each once; rows not due never come.
-pub async fn due_rows_are_listed_in_order_and_once(subject: &impl Subject) {
-    let now = subject.world().now();
-    let mut expected = Vec::new();
-    // Two with an empty next check, three that are due, one that is not, one past its deadline.
-    let plan = [
-        None,
-        Some(-30),
-        Some(-10),
-        None,
-        Some(-20),
-        Some(3_600),
-        Some(7_200),
-    ];
-    for (index, due) in plan.into_iter().enumerate() {
-        let id = saved(subject).await;
-        let read = base(subject, &id).await;
-        let mut progress = progress(&read);
-        if index == 6 {
-            progress.set_deadline(clock_deadline(now, SignedDuration::from_secs(-5)));
-        }
-        if let Some(seconds) = due {
-            progress.check_at(clock_deadline(now, SignedDuration::from_secs(seconds)));
-        }
-        let change = Change::remark("due", progress);
-        let outcome = commit(
-            subject.store(),
-            subject.world(),
-            &read,
-            change,
-            until(subject),
-        )
-        .await;
-        assert!(matches!(outcome, Commit::Written { .. }), "{outcome:?}");
-        subject.type_state(&id, "accepted").await;
-        if index != 5 {
-            expected.push(id);
-        }
-    }
-    let mut seen = Vec::new();
-    let mut start = ListStart::First;
-    let now = subject.world().now();
-    for _ in 0..20 {
-        let query = ListQuery {
-            now,
-            limit: 2,
-            start,
-        };
-        let page = match subject.store().list_due(&query).await {
-            Ok(page) => page,
-            Err(error) => panic!("list: {error}"),
-        };
-        assert!(page.rows.len() <= 2);
-        seen.extend(page.rows.into_iter().map(|row| row.record.id));
-        match page.next {
-            Some(cursor) => start = ListStart::After(cursor),
-            None => break,
-        }
-        // A row that leaves the list between two pages hides no other.
-        if seen.len() == 2 {
-            subject.type_state(&seen[0], "succeeded").await;
-        }
-    }
-    let mut sorted = seen.clone();
-    sorted.sort();
-    sorted.dedup();
-    assert_eq!(sorted.len(), seen.len(), "a row came twice");
-    expected.sort();
-    assert_eq!(sorted, expected);
-    // The first row left meanwhile; the others are still due.
-    match subject.store().count_due(now).await {
-        Ok(count) => assert_eq!(count, expected.len() as u64 - 1),
-        Err(error) => panic!("count: {error}"),
-    }
-    for id in &expected {
-        subject.type_state(id, "succeeded").await;
-    }
-}
-
 /// Runs every contract, one after the other.
 pub async fn run_all(subject: &impl Subject) {
     stale_revision_conflicts_and_writes_nothing(subject).await;
@@ -380,7 +333,11 @@ pub async fn run_all(subject: &impl Subject) {
     a_write_applied_although_its_reply_was_lost_is_recognised(subject).await;
     a_write_applied_late_is_recognised(subject).await;
     an_unknown_state_text_is_read_and_left_alone(subject).await;
+    foreign_states_are_counted(subject).await;
     create_twice_with_one_request_key_makes_one_record(subject).await;
     a_document_is_bound_by_the_guarded_write(subject).await;
     due_rows_are_listed_in_order_and_once(subject).await;
+    the_copies_of_a_write_read_back(subject).await;
+    twins_are_found_whatever_their_state(subject).await;
+    rows_that_nobody_wrote_are_listed_whatever_their_dates(subject).await;
 }

@@ -127,6 +127,33 @@ fn before_the_deadline_anything_else_is_pending_and_at_it_the_send_is_given_up()
 }
 
 #[test]
+fn what_the_deadline_ended_says_so_with_the_last_word_of_the_api() {
+    for (answer, status, last) in [
+        (pending(), None, "the API says processed"),
+        (strange(), None, "the API says =quantum"),
+        (limited(None), Some(429), "rate_limited: status: seen"),
+        (unauthorized(), Some(401), "unauthorized: status: seen"),
+        (transient(), None, "no_answer: timeout: seen"),
+    ] {
+        let change = after(&accepted(), &answer, DAY);
+        let error = change.progress.last_error.unwrap();
+        assert_eq!((error.kind.as_str(), error.status), ("gave_up", status));
+        assert_eq!(error.at, later(start(), DAY));
+        assert_eq!(error.detail, format!("no result by the deadline; {last}"));
+    }
+    // Within its grace, at the deadline.
+    let patient = Pacing {
+        not_found_grace: SignedDuration::from_hours(1000),
+        ..pacing()
+    };
+    let now = later(start(), DAY);
+    let change = after_look_up(accepted(), &LookUpAnswer::NotFound, now, &patient, MIDDLE);
+    let error = change.progress.last_error.unwrap();
+    assert_eq!((error.kind.as_str(), error.status), ("gave_up", Some(404)));
+    assert!(error.detail.ends_with("the API does not know the id"));
+}
+
+#[test]
 fn what_went_wrong_is_kept_and_what_went_well_clears_it() {
     for (answer, kind) in [
         (limited(None), "rate_limited"),

@@ -4,6 +4,7 @@
 
 mod common;
 mod confirm;
+mod copies;
 mod look_up;
 mod operate;
 mod poll;
@@ -17,3 +18,4 @@ mod submit;
 mod submit_refused;
 mod sweep;
 mod time_limits;
+mod twins;

@@ -56,9 +56,13 @@ async fn a_row_younger_than_the_list_may_lag_is_read_singly_first() {
 #[tokio::test(start_paused = true)]
 async fn nothing_due_costs_one_list_and_no_call() {
     let bench = Bench::new();
+    // Neither the first tick of a day nor of an hour.
+    bench.pass(200).await;
     bench.sent(accepted("ltr_1")).await;
     let (reads, writes) = (bench.store.reads(), bench.store.writes());
+    let lists = bench.store.lists();
     let report = bench.poll().await;
+    assert_eq!(bench.store.lists(), lists + 1);
     assert_eq!(report.to_string(), "pages 1");
     assert_eq!((bench.store.reads(), bench.store.writes()), (reads, writes));
     assert!(bench.look_ups().is_empty());
@@ -262,4 +266,21 @@ async fn a_run_that_cannot_list_fails_and_a_later_page_that_cannot_be_listed_end
         (report.pages, report.written, report.store_errors),
         (1, 5, 1)
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn states_that_people_typed_are_counted_in_the_first_tick_of_a_day_and_in_no_other() {
+    let bench = Bench::new();
+    let id = bench.sent(accepted("ltr_1")).await;
+    bench.type_state(&id, "almost done");
+    let into_the_day = bench.now().as_second().rem_euclid(86_400);
+    bench.pass(86_400 - into_the_day + 5).await;
+    let writes = bench.store.writes();
+    let first = bench.poll().await;
+    assert_eq!((first.audited, first.foreign_states), (1, 1));
+    bench.pass(bench.polling.interval.as_secs()).await;
+    let second = bench.poll().await;
+    assert_eq!((second.audited, second.foreign_states), (0, 0));
+    assert_eq!(bench.store.writes(), writes, "they are left alone");
+    assert_eq!(bench.state(&id), "almost done");
 }

@@ -116,3 +116,47 @@ async fn a_run_never_lists_more_pages_than_configured_and_visits_no_row_twice() 
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn rows_of_a_newer_format_that_stay_due_starve_no_other_and_do_not_hide_how_old_they_are() {
+    let mut bench = Bench::new();
+    bench.polling.page_rows = 1;
+    bench.polling.max_pages = 2;
+    let ids = bench.due(12).await;
+    for id in &ids[..10] {
+        bench
+            .store
+            .edit_by_hand(id, |row| row.progress = Some(r#"{"v":2}"#.to_owned()));
+    }
+    let before: Vec<_> = ids[..10].iter().map(|id| bench.row(id)).collect();
+    let most = bound(&bench, ids.len());
+    let (mut oldest, mut runs) = (0, 0);
+    while bench.look_ups().len() < 2 {
+        assert!(runs < most, "{runs} runs");
+        oldest = oldest.max(tick(&bench).await.oldest_due_seconds);
+        runs += 1;
+    }
+    assert!(oldest >= 120, "{oldest}");
+    let after: Vec<_> = ids[..10].iter().map(|id| bench.row(id)).collect();
+    assert_eq!(before, after, "they are left alone");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_row_that_cannot_be_read_tells_its_age_by_its_date_field() {
+    for text in [Some(r#"{"v":2}"#), Some("?"), None] {
+        let bench = Bench::new();
+        let ids = bench.due(2).await;
+        let due = bench.row(&ids[0]).next_check_at.unwrap();
+        let soon = crate::common::later(due, 500);
+        bench.store.edit_by_hand(&ids[0], |row| {
+            row.progress = text.map(ToOwned::to_owned);
+        });
+        bench.edit_progress(&ids[1], |progress| {
+            progress["next_check_at"] = serde_json::json!(soon.to_string());
+        });
+        bench.pass(3_000).await;
+        bench.even_tick().await;
+        let age = bench.now().duration_since(due).as_secs().unsigned_abs();
+        assert_eq!(bench.poll().await.oldest_due_seconds, age);
+    }
+}

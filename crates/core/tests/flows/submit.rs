@@ -161,7 +161,8 @@ async fn the_same_press_again_sends_nothing_also_after_not_sent_and_after_later_
     for n in 0..4 {
         let same = bench.press(&id, &format!("press_{n}")).await;
         let state = "confirmed".to_owned();
-        assert_eq!(same, Sent::SamePress { state }, "press_{n}");
+        let outcome = Some("not_sent");
+        assert_eq!(same, Sent::SamePress { state, outcome }, "press_{n}");
     }
     assert_eq!(bench.driver().submits().len(), 4);
     assert_eq!(bench.row(&id), before);
@@ -173,7 +174,8 @@ async fn the_same_press_again_tells_the_state_it_led_to() {
     let id = bench.sent(accepted("ltr_1")).await;
     let same = bench.press(&id, &format!("press_{id}")).await;
     let state = "accepted".to_owned();
-    assert_eq!(same, Sent::SamePress { state });
+    let outcome = Some("accepted");
+    assert_eq!(same, Sent::SamePress { state, outcome });
     assert_eq!(bench.driver().submits().len(), 1);
 }
 

@@ -10,7 +10,7 @@ use sendtrail_core::ids::{
 };
 use sendtrail_core::ports::{
     FindTwins, GuardedWrite, ListHistory, ListPage, ListQuery, ReadDocument, ReadHistory,
-    StoreError, SubmitOutcome, Twin, Write, WriteReply,
+    StoreError, SubmitOutcome, Twin, UntouchedPage, UntouchedQuery, Write, WriteReply,
 };
 use sendtrail_core::record::{HistoryRecord, Read};
 use sendtrail_core::testing::{MemoryStore, pacing};
@@ -89,6 +89,15 @@ impl ListHistory for Hanging<'_> {
     }
     async fn count_due(&self, now: Timestamp) -> Result<u64, StoreError> {
         self.store.count_due(now).await
+    }
+    async fn list_untouched(&self, query: &UntouchedQuery) -> Result<UntouchedPage, StoreError> {
+        self.store.list_untouched(query).await
+    }
+    async fn count_untouched(&self, before: Timestamp) -> Result<u64, StoreError> {
+        self.store.count_untouched(before).await
+    }
+    async fn count_foreign_states(&self) -> Result<u64, StoreError> {
+        self.store.count_foreign_states().await
     }
 }
 

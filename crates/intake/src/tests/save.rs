@@ -182,6 +182,7 @@ async fn every_wrong_field_is_named_and_nothing_is_made() {
             with("source", json!({"module": "Deals", "record_id": "1"})),
         ),
         (vec!["/to"], with("to", json!("Ann"))),
+        (vec!["/feilds"], with("feilds", json!({}))),
         (vec![""], with("fields", json!({"note": long}))),
         (
             vec!["/actor/id", "/driver"],

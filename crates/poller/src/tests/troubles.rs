@@ -3,7 +3,7 @@
 use sendtrail_core::ids::{HistoryId, Revision};
 use sendtrail_core::ports::{
     Evidence, Failure, GuardedWrite, ListHistory, ListPage, ListQuery, LookUpAnswer, Metered,
-    ReadHistory, StoreError, Usage, Write, WriteReply,
+    ReadHistory, StoreError, UntouchedPage, UntouchedQuery, Usage, Write, WriteReply,
 };
 use sendtrail_core::record::Read;
 use sendtrail_core::testing::{ScriptedDriver, ScriptedDrivers};
@@ -161,6 +161,18 @@ impl ListHistory for NoList {
         Err(self.0.clone())
     }
     async fn count_due(&self, _: jiff::Timestamp) -> Result<u64, StoreError> {
+        Err(self.0.clone())
+    }
+
+    async fn list_untouched(&self, _: &UntouchedQuery) -> Result<UntouchedPage, StoreError> {
+        Err(self.0.clone())
+    }
+
+    async fn count_untouched(&self, _: jiff::Timestamp) -> Result<u64, StoreError> {
+        Err(self.0.clone())
+    }
+
+    async fn count_foreign_states(&self) -> Result<u64, StoreError> {
         Err(self.0.clone())
     }
 }

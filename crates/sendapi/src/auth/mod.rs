@@ -1,12 +1,20 @@
-//! Credentials: as the file names them, and as the header they become.
+//! Credentials: as the file names them. What they become is in [`built`], tokens in [`token`].
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
-use secrecy::{ExposeSecret as _, SecretString};
+mod built;
+#[cfg(any(feature = "submit", feature = "look-up"))]
+mod token;
+
+use reqwest::header::{AUTHORIZATION, HeaderName};
 use sendtrail_core::settings::{SecretRef, Section};
+use url::Url;
 
-use crate::drivers::BuildError;
+use crate::address::allowed_url;
+
+pub(crate) use built::{Credentials, resolved};
+#[cfg(any(feature = "submit", feature = "look-up"))]
+pub(crate) use token::Token;
+#[cfg(feature = "look-up")]
+pub(crate) use token::{TokenFailure, TokenFault};
 
 /// A text, or the name of a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,10 +35,32 @@ pub(crate) enum Auth {
         prefix: String,
         value: SecretRef,
     },
+    /// A token is fetched first and sent as Bearer.
+    Token(TokenAuth),
+    /// The credentials stand in the bodies, at these keys and nowhere else.
+    Body { keys: Vec<String> },
+}
+
+/// How a token is had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TokenAuth {
+    pub(crate) url: Url,
+    pub(crate) client_id: Credential,
+    /// None where the client id alone is the credential.
+    pub(crate) secret: Option<ClientSecret>,
+    pub(crate) scope: Option<String>,
+}
+
+/// The secret of OAuth client credentials, and how it is sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ClientSecret {
+    pub(crate) name: SecretRef,
+    /// As Basic credentials; in the body otherwise.
+    pub(crate) basic: bool,
 }
 
 impl Auth {
-    pub(crate) fn read(section: &Section<'_, '_>) -> Option<Self> {
+    pub(crate) fn read(section: &Section<'_, '_>, hosts: &[String]) -> Option<Self> {
         match section.text("kind")?.as_str() {
             "basic" => Some(Self::Basic {
                 user: credential(section, "user", false)?,
@@ -46,10 +76,38 @@ impl Auth {
                 prefix: section.text_or("prefix", ""),
                 value: section.secret("value")?,
             }),
+            "oauth2_client_credentials" => client_credentials(section, hosts).map(Self::Token),
+            "token_form" => {
+                let (url, client_id) = (token_url(section, hosts), section.secret("client_id"));
+                Some(Self::Token(TokenAuth {
+                    url: url?,
+                    client_id: Credential::Secret(client_id?),
+                    secret: None,
+                    scope: None,
+                }))
+            }
+            "body" => {
+                let keys = section.texts("keys");
+                if keys.is_empty() {
+                    section.wrong("keys", "must list the body keys that hold the credentials");
+                }
+                Some(Self::Body { keys })
+            }
             _ => {
-                section.wrong("kind", "must be basic, bearer or header");
+                section.wrong(
+                    "kind",
+                    "must be basic, bearer, header, oauth2_client_credentials, token_form or body",
+                );
                 None
             }
+        }
+    }
+
+    /// The body keys that may hold a secret.
+    pub(crate) fn body_keys(&self) -> &[String] {
+        match self {
+            Self::Body { keys } => keys,
+            Self::Basic { .. } | Self::Header { .. } | Self::Token(_) => &[],
         }
     }
 
@@ -61,58 +119,42 @@ impl Auth {
         match self {
             Self::Basic { user, password } => of(user).into_iter().chain(of(password)).collect(),
             Self::Header { value, .. } => vec![value.clone()],
+            Self::Token(token) => {
+                let secret = token.secret.as_ref().map(|secret| secret.name.clone());
+                of(&token.client_id).into_iter().chain(secret).collect()
+            }
+            // The bodies name them.
+            Self::Body { .. } => Vec::new(),
         }
-    }
-
-    /// The header to send. It is marked sensitive, so that it prints as `Sensitive`.
-    pub(crate) fn header(
-        &self,
-        driver: &str,
-        secret: &impl Fn(&SecretRef) -> Option<SecretString>,
-    ) -> Result<(HeaderName, HeaderValue), BuildError> {
-        let known = |name: &SecretRef| {
-            let found = secret(name).ok_or("is not known");
-            let usable = found.and_then(|found| check(&found).map(|()| found));
-            usable.map_err(|what| BuildError::secret(driver, name, what))
-        };
-        let (name, text) = match self {
-            Self::Basic { user, password } => {
-                let plain = |credential: &Credential| match credential {
-                    Credential::Text(text) => Ok(SecretString::from(text.clone())),
-                    Credential::Secret(name) => known(name),
-                };
-                let (user, password) = (plain(user)?, plain(password)?);
-                let pair = format!("{}:{}", user.expose_secret(), password.expose_secret());
-                (AUTHORIZATION, format!("Basic {}", STANDARD.encode(pair)))
-            }
-            Self::Header {
-                name,
-                prefix,
-                value,
-            } => {
-                let text = format!("{prefix}{}", known(value)?.expose_secret());
-                (name.clone(), text)
-            }
-        };
-        let bad = |_| BuildError::Credentials {
-            driver: driver.to_owned(),
-        };
-        let mut value = HeaderValue::from_str(&text).map_err(bad)?;
-        value.set_sensitive(true);
-        Ok((name, value))
     }
 }
 
-/// A line end left in a secret's file would make another key of it, and only the API's 401 would tell.
-fn check(secret: &SecretString) -> Result<(), &'static str> {
-    let text = secret.expose_secret();
-    if text.is_empty() {
-        Err("is empty")
-    } else if text.bytes().all(|b| b.is_ascii_graphic()) {
-        Ok(())
-    } else {
-        Err("has a space, a line end or another character no key has")
-    }
+fn client_credentials(section: &Section<'_, '_>, hosts: &[String]) -> Option<TokenAuth> {
+    let url = token_url(section, hosts);
+    let client_id = credential(section, "client_id", false);
+    let name = section.secret("client_secret");
+    let scope = section.optional_text("scope");
+    let basic = match section.text_or("send", "basic").as_str() {
+        "basic" => true,
+        "body" => false,
+        _ => {
+            section.wrong("send", "must be basic or body");
+            return None;
+        }
+    };
+    Some(TokenAuth {
+        url: url?,
+        client_id: client_id?,
+        secret: Some(ClientSecret { name: name?, basic }),
+        scope,
+    })
+}
+
+fn token_url(section: &Section<'_, '_>, hosts: &[String]) -> Option<Url> {
+    let text = section.text("token_url")?;
+    allowed_url(&text, hosts)
+        .map_err(|what| section.wrong("token_url", &what))
+        .ok()
 }
 
 /// A password in the file is refused: only an empty one may stand there.
@@ -139,6 +181,9 @@ const OWN_HEADERS: [&str; 7] = [
     "upgrade",
 ];
 
+/// Headers that carry credentials: their values never stand in a file.
+const CREDENTIAL_HEADERS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
+
 pub(crate) fn header_name(section: &Section<'_, '_>, key: &str, text: &str) -> Option<HeaderName> {
     let name = HeaderName::from_bytes(text.as_bytes())
         .ok()
@@ -147,4 +192,14 @@ pub(crate) fn header_name(section: &Section<'_, '_>, key: &str, text: &str) -> O
         section.wrong(key, "must be the name of a header a driver may set");
     }
     name
+}
+
+/// The name of a header whose value stands in the file.
+pub(crate) fn constant_header_name(section: &Section<'_, '_>, key: &str) -> Option<HeaderName> {
+    let name = header_name(section, key, key)?;
+    if CREDENTIAL_HEADERS.contains(&name.as_str()) {
+        section.wrong(key, "carries credentials: they belong into [auth]");
+        return None;
+    }
+    Some(name)
 }

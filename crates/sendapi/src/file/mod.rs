@@ -1,16 +1,25 @@
 //! Driver files: read and checked as a whole, every mistake with its line and key.
 
 mod body;
+mod find;
 mod look_up;
+mod outcome;
 mod read;
+mod rule;
 mod step;
 
 #[cfg(test)]
+mod documented;
+#[cfg(test)]
 mod refusals;
+#[cfg(test)]
+mod refusals_steps;
+#[cfg(test)]
+mod shipped;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use reqwest::header::HeaderName;
+use reqwest::header::{HeaderName, HeaderValue};
 use sendtrail_core::ids::DriverId;
 use sendtrail_core::policy::Pacing;
 use sendtrail_core::ports::Capabilities;
@@ -20,27 +29,36 @@ use crate::address::Base;
 use crate::auth::Auth;
 use crate::pointer::Pointer;
 
-#[cfg(feature = "submit")]
+#[cfg(any(feature = "submit", feature = "look-up"))]
 pub(crate) use body::{BodySpec, Node};
+pub(crate) use find::Find;
+#[cfg(feature = "look-up")]
+pub(crate) use find::FindBy;
+pub(crate) use look_up::LookUpRules;
 #[cfg(feature = "look-up")]
 pub(crate) use look_up::Verdict;
-pub(crate) use look_up::{Find, LookUpRules};
-pub(crate) use step::{Idempotency, Step};
 #[cfg(feature = "submit")]
-pub(crate) use step::{RuleOutcome, rejects};
+pub(crate) use outcome::{RuleOutcome, rejects};
+#[cfg(feature = "submit")]
+pub(crate) use step::{Call, IdFrom, Step, Target};
+pub(crate) use step::{Idempotency, Steps};
 
 /// A driver file that holds together: one external send API, described.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DriverFile {
     pub(crate) id: DriverId,
     pub(crate) base: Base,
+    /// The hosts that may be called.
+    pub(crate) hosts: Vec<String>,
     pub(crate) max_document_bytes: u64,
     pub(crate) auth: Auth,
     pub(crate) idempotency: Option<Idempotency>,
     /// Where the API's answers carry its own error code.
     pub(crate) error: Option<Pointer>,
     pub(crate) wait_headers: Vec<HeaderName>,
-    pub(crate) commit: Step,
+    /// Sent with every request to the base.
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+    pub(crate) steps: Steps,
     pub(crate) look_up: LookUpRules,
     pub(crate) find: Option<Find>,
     pub(crate) pacing: Pacing,
@@ -55,8 +73,20 @@ impl DriverFile {
     /// The secrets the file names, each once, in alphabetical order.
     pub fn secret_refs(&self) -> Vec<SecretRef> {
         let mut names = self.auth.secret_refs();
+        names.extend(self.body_secrets());
         names.sort();
         names.dedup();
+        names
+    }
+
+    /// The secrets that stand in bodies.
+    pub(crate) fn body_secrets(&self) -> Vec<SecretRef> {
+        let mut names = Vec::new();
+        self.steps.secrets(&mut names);
+        let find = self.find.as_ref().and_then(|find| find.body.as_ref());
+        for body in self.look_up.body.iter().chain(find) {
+            body.secrets(&mut names);
+        }
         names
     }
 

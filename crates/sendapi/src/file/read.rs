@@ -2,31 +2,58 @@
 
 use std::ops::RangeInclusive;
 
-use reqwest::header::{HeaderName, RETRY_AFTER};
+use reqwest::header::{HeaderName, HeaderValue, RETRY_AFTER};
 use sendtrail_core::ids::DriverId;
 use sendtrail_core::settings::Section;
 
-use super::{DriverFile, look_up, step};
+use super::body::Allowed;
+use super::step::Idempotency;
+use super::{DriverFile, find, look_up, step};
 use crate::address::{Base, PathTemplate};
-use crate::auth::{Auth, header_name};
+use crate::auth::{Auth, constant_header_name, header_name};
 use crate::pointer::Pointer;
 use crate::template::Scope;
 
 /// No document source yields more, and all of it is held in memory.
 const MAX_DOCUMENT_BYTES: i64 = 100_000_000;
 
+/// What the tables below need to know of the top.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Context<'a> {
+    pub(super) base: Option<&'a Base>,
+    /// The body keys that may hold a secret.
+    pub(super) secret_keys: &'a [String],
+    pub(super) idempotency: Option<&'a Idempotency>,
+}
+
+impl<'a> Context<'a> {
+    pub(super) fn body(&self, scope: Scope<'a>) -> Allowed<'a> {
+        Allowed {
+            scope,
+            secrets: self.secret_keys,
+        }
+    }
+}
+
 pub(super) fn driver(stem: &str, root: &Section<'_, '_>) -> Option<DriverFile> {
     // Everything is read before anything is given up, so that every mistake is found.
     let id = id(stem, root);
-    let base = base(root);
+    let hosts = hosts(root);
+    let base = base(root, &hosts);
     let max_document_bytes = integer(root, "max_document_bytes", 1..=MAX_DOCUMENT_BYTES);
-    let auth = Auth::read(&root.section("auth"));
+    let auth = Auth::read(&root.section("auth"), &hosts);
     let idempotency = step::idempotency(root);
     let error = optional_pointer(root, "error");
     let wait_headers = wait_headers(root);
-    let commit = step::commit(root, base.as_ref());
-    let look_up = look_up::look_up(&root.section("look_up"), base.as_ref());
-    let find = look_up::find(root, base.as_ref());
+    let context = Context {
+        base: base.as_ref(),
+        secret_keys: auth.as_ref().map_or(&[], Auth::body_keys),
+        idempotency: idempotency.as_ref(),
+    };
+    let headers = constant_headers(root, context.idempotency);
+    let (steps, draft) = step::steps(root, &context);
+    let look_up = look_up::look_up(&root.section("look_up"), &context);
+    let find = find::find(root, draft.as_deref(), &context);
     let (look_up, mut pacing) = look_up?;
     if let Some((_, grace)) = &find {
         pacing.find_grace = *grace;
@@ -34,12 +61,14 @@ pub(super) fn driver(stem: &str, root: &Section<'_, '_>) -> Option<DriverFile> {
     Some(DriverFile {
         id: id?,
         base: base?,
+        hosts,
         max_document_bytes: max_document_bytes.and_then(|n| u64::try_from(n).ok())?,
         auth: auth?,
         idempotency,
         error,
         wait_headers,
-        commit: commit?,
+        headers,
+        steps: steps?,
         look_up,
         find: find.map(|(find, _)| find),
         pacing,
@@ -57,7 +86,7 @@ fn id(stem: &str, root: &Section<'_, '_>) -> Option<DriverId> {
         .ok()
 }
 
-fn base(root: &Section<'_, '_>) -> Option<Base> {
+fn hosts(root: &Section<'_, '_>) -> Vec<String> {
     let hosts = root.texts("allow_hosts");
     if hosts.is_empty() {
         root.wrong("allow_hosts", "must list the host of base at least");
@@ -71,10 +100,40 @@ fn base(root: &Section<'_, '_>) -> Option<Base> {
             );
         }
     }
+    hosts
+}
+
+fn base(root: &Section<'_, '_>, hosts: &[String]) -> Option<Base> {
     let text = root.text("base")?;
-    Base::parse(&text, &hosts)
+    Base::parse(&text, hosts)
         .map_err(|what| root.wrong("base", &what))
         .ok()
+}
+
+/// The `[headers]` table: headers whose values stand in the file.
+pub(super) fn constant_headers(
+    section: &Section<'_, '_>,
+    idempotency: Option<&Idempotency>,
+) -> Vec<(HeaderName, HeaderValue)> {
+    if !section.has_section("headers") {
+        return Vec::new();
+    }
+    let table = section.section("headers");
+    let mut headers = Vec::new();
+    for (key, _) in table.keys() {
+        let value = table.raw(&key).and_then(toml::de::DeValue::as_str);
+        let value = value.filter(|text| text.bytes().all(|b| (b' '..=b'~').contains(&b)));
+        let value = value.and_then(|text| HeaderValue::from_str(text).ok());
+        if value.is_none() {
+            table.wrong(&key, "must be a text of printable ASCII");
+        }
+        let name = constant_header_name(&table, &key);
+        if name.is_some() && name.as_ref() == idempotency.map(|idempotency| &idempotency.header) {
+            table.wrong(&key, "is the idempotency header");
+        }
+        headers.extend(name.zip(value));
+    }
+    headers
 }
 
 fn wait_headers(root: &Section<'_, '_>) -> Vec<HeaderName> {
@@ -118,7 +177,7 @@ pub(super) fn pointer(section: &Section<'_, '_>, key: &str) -> Option<Pointer> {
 
 pub(super) fn path(
     section: &Section<'_, '_>,
-    scope: Scope,
+    scope: Scope<'_>,
     base: Option<&Base>,
 ) -> Option<PathTemplate> {
     let text = section.text("path")?;

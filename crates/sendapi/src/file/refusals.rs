@@ -16,7 +16,7 @@ fn exactly_one_step_commits() {
     refused(
         "commit = true",
         "commit = false",
-        ":19: step[0].commit: steps before the commit step are not supported",
+        ":17: step: needs exactly one step with commit = true",
     );
     refused(
         "commit = true\n",
@@ -32,7 +32,17 @@ fn exactly_one_step_commits() {
     );
     let mistakes = load_text(&twice).unwrap_err();
     assert!(
-        mistakes.contains("step[1].commit: exactly one step may commit"),
+        mistakes.contains("drivers/letters.toml:38: step[1].commit: exactly one step may commit"),
+        "{mistakes}"
+    );
+    let after = twice.replacen("commit = true", "commit = x", 1);
+    let after = after.replacen("commit = true", "commit = false", 1);
+    let after = after.replacen("commit = x", "commit = true", 1);
+    let mistakes = load_text(&after).unwrap_err();
+    assert!(
+        mistakes.contains(
+            "drivers/letters.toml:38: step[1].commit: no step may follow the one that commits"
+        ),
         "{mistakes}"
     );
     let none = format!("{}{}", &SAMPLE[..begin], &SAMPLE[end..]);
@@ -189,7 +199,7 @@ fn placeholders_must_exist_where_they_stand() {
     refused(
         "{{to.name}}",
         "{{name}}",
-        ":26: step[0].body.to[name]: no such placeholder here: {{name}}; known: to.NAME, fields.NAME, reference, history_id",
+        ":26: step[0].body.to[name]: no such placeholder here: {{name}}; known: to.NAME, fields.NAME, reference, reference_base64, history_id",
     );
     refused(
         "/letters/{{id}}",
@@ -199,7 +209,7 @@ fn placeholders_must_exist_where_they_stand() {
     refused(
         "={{reference}}&",
         "={{id}}&",
-        ":58: find.path: no such placeholder here: {{id}}; known: reference",
+        ":58: find.path: no such placeholder here: {{id}}; known: reference, reference_base64",
     );
     refused(
         "\"/letters\"",
@@ -247,12 +257,12 @@ fn the_document_is_in_the_body_once() {
     refused(
         "file = \"@document\"\n",
         "",
-        ":25: step[0].body: must hold \"@document\" exactly once",
+        ":17: step: \"@document\" must stand in the steps exactly once",
     );
     refused(
         "color = false",
         "color = \"@document\"",
-        ":25: step[0].body: must hold \"@document\" exactly once",
+        ":25: step[0].body: \"@document\" must stand in the steps exactly once",
     );
     refused(
         "color = false",
@@ -287,7 +297,7 @@ fn credentials_do_not_stand_in_the_file() {
     refused(
         "kind = \"basic\"",
         "kind = \"oauth\"",
-        ":8: auth.kind: must be basic, bearer or header",
+        ":8: auth.kind: must be basic, bearer, header, oauth2_client_credentials, token_form or body",
     );
 }
 

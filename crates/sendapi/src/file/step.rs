@@ -1,16 +1,16 @@
-//! Steps: the one request that commits the send, and how its answers are read.
+//! Steps: the harmless ones, and the one request that commits the send.
 
 use reqwest::Method;
-use reqwest::header::HeaderName;
-use sendtrail_core::settings::Section;
+use reqwest::header::{HeaderName, HeaderValue};
+use sendtrail_core::settings::{SecretRef, Section};
 
 use super::body::{self, BodySpec};
-use super::look_up::equals;
-use super::read::{integer, optional_pointer, path, pointer};
-use crate::address::{Base, PathTemplate};
+use super::outcome::{OutcomeRule, outcomes};
+use super::read::{Context, constant_headers, path};
+use crate::address::PathTemplate;
 use crate::auth::header_name;
-use crate::pointer::{Pointer, Word};
-use crate::template::Scope;
+use crate::pick::Pick;
+use crate::template::{RESERVED, Scope};
 
 /// The `[idempotency]` table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,34 +21,70 @@ pub(crate) struct Idempotency {
     pub(crate) max_len: usize,
 }
 
+/// The request of a step.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Call {
+    pub(crate) name: String,
+    pub(crate) method: Method,
+    pub(crate) target: Target,
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+    pub(crate) body: Option<BodySpec>,
+    /// The success codes the driver declares.
+    pub(crate) accept: Vec<u16>,
+}
+
+/// Where a request goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// To the base, with credentials.
+    Path(PathTemplate),
+    /// To an address an earlier step captured, without credentials.
+    Captured(String),
+}
+
+/// A harmless step before the commit.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Preparation {
+    pub(crate) call: Call,
+    /// What is captured of its answer, by name.
+    pub(crate) picks: Vec<(String, Pick)>,
+}
+
 /// The commit step.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Step {
-    pub(crate) name: String,
-    pub(crate) method: Method,
-    pub(crate) path: PathTemplate,
-    pub(crate) body: BodySpec,
-    /// The success codes the driver declares.
-    pub(crate) accept: Vec<u16>,
-    pub(crate) id: Pointer,
+    pub(crate) call: Call,
+    pub(crate) id: IdFrom,
     pub(crate) outcomes: Vec<OutcomeRule>,
 }
 
-/// One `[[step.outcome]]`: what an answer means where the table alone cannot say.
+/// Where the API's id is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct OutcomeRule {
-    pub(crate) status: u16,
-    /// The word the body must hold, where the status alone is not enough.
-    pub(crate) word: Option<(Pointer, Word)>,
-    pub(crate) is: RuleOutcome,
+pub(crate) enum IdFrom {
+    Answer(Pick),
+    /// Known before the commit: what a step captured, mostly the draft's id.
+    Captured(String),
 }
 
-/// What a rule may say. `NotSent` is not among them: proof is the classification's alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RuleOutcome {
-    Accepted,
-    Rejected,
-    Unknown,
+/// All steps, in their order.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Steps {
+    pub(crate) before: Vec<Preparation>,
+    pub(crate) commit: Step,
+    /// The name of the capture that is kept with the claim.
+    pub(crate) draft: Option<String>,
+}
+
+impl Steps {
+    /// The secrets in the bodies.
+    pub(crate) fn secrets(&self, into: &mut Vec<SecretRef>) {
+        let before = self.before.iter().map(|step| &step.call);
+        for call in before.chain([&self.commit.call]) {
+            if let Some(body) = &call.body {
+                body.secrets(into);
+            }
+        }
+    }
 }
 
 /// References are this long at least.
@@ -70,58 +106,217 @@ pub(super) fn idempotency(root: &Section<'_, '_>) -> Option<Idempotency> {
     })
 }
 
-/// Reads every step and gives the one that commits.
-pub(super) fn commit(root: &Section<'_, '_>, base: Option<&Base>) -> Option<Step> {
+/// Reads every step.
+pub(super) fn steps(
+    root: &Section<'_, '_>,
+    context: &Context<'_>,
+) -> (Option<Steps>, Option<String>) {
     let sections = root.sections("step");
+    let mut captured = Vec::new();
+    let mut before = Vec::new();
     let mut commit = None;
+    let mut documents = 0;
     let mut commits = 0;
     for section in &sections {
         let is_commit = section.boolean_or("commit", false);
-        let step = step(section, base);
-        if !is_commit {
-            section.wrong("commit", "steps before the commit step are not supported");
-            continue;
+        if commits > 0 {
+            section.wrong(
+                "commit",
+                if is_commit {
+                    "exactly one step may commit"
+                } else {
+                    "no step may follow the one that commits"
+                },
+            );
         }
-        commits += 1;
-        if commits > 1 {
-            section.wrong("commit", "exactly one step may commit");
+        let call = call(section, is_commit, &captured, context);
+        let found = call.body.as_ref().map_or(0, BodySpec::documents);
+        documents += found;
+        if found > 0 && documents > 1 {
+            section.wrong("body", "\"@document\" must stand in the steps exactly once");
         }
-        commit = step;
+        if is_commit {
+            commits += 1;
+            commit = commit_of(section, call.whole(), &captured);
+        } else {
+            let picks = picks(section, &mut captured);
+            before.push(call.whole().map(|call| Preparation { call, picks }));
+        }
     }
     if commits == 0 {
         root.wrong("step", "needs exactly one step with commit = true");
     }
-    commit
+    if !sections.is_empty() && documents == 0 {
+        root.wrong("step", "\"@document\" must stand in the steps exactly once");
+    }
+    let draft = draft(root, &captured);
+    let before: Option<Vec<_>> = before.into_iter().collect();
+    let steps = before.zip(commit).map(|(before, commit)| Steps {
+        before,
+        commit,
+        draft: draft.clone(),
+    });
+    (steps, draft)
 }
 
-fn step(section: &Section<'_, '_>, base: Option<&Base>) -> Option<Step> {
+/// Which capture is kept with the claim.
+fn draft(root: &Section<'_, '_>, captured: &[String]) -> Option<String> {
+    let draft = root.optional_text("draft")?;
+    if !captured.contains(&draft) {
+        root.wrong("draft", "must be the name of a capture");
+        return None;
+    }
+    Some(draft)
+}
+
+/// A request as far as it could be read.
+struct PartialCall {
+    name: Option<String>,
+    method: Option<Method>,
+    target: Option<Target>,
+    headers: Vec<(HeaderName, HeaderValue)>,
+    body: Option<BodySpec>,
+    accept: Vec<u16>,
+}
+
+impl PartialCall {
+    fn whole(self) -> Option<Call> {
+        Some(Call {
+            name: self.name?,
+            method: self.method?,
+            target: self.target?,
+            headers: self.headers,
+            body: self.body,
+            accept: self.accept,
+        })
+    }
+}
+
+fn call(
+    section: &Section<'_, '_>,
+    is_commit: bool,
+    captured: &[String],
+    context: &Context<'_>,
+) -> PartialCall {
     let name = section.text("name");
-    let method = method(section);
-    let path = path(section, Scope::Step, base);
-    let body = body::read(section);
-    let accept = accept(section);
-    let id = pointer(section, "id");
-    let rules = section.sections("outcome");
-    let outcomes = rules.iter().filter_map(|rule| outcome(rule, &accept));
-    let outcomes = outcomes.collect();
+    let method = method(section, is_commit);
+    let target = target(section, is_commit, captured, context);
+    let headers = constant_headers(section, context.idempotency);
+    let mut allowed = context.body(Scope::Step(captured));
+    if matches!(target, Some(Target::Captured(_))) {
+        // Credentials go to the base only.
+        allowed.secrets = &[];
+    }
+    let body = body::read(section, allowed);
+    if method == Some(Method::GET) && body.is_some() {
+        section.wrong("body", "a GET has none");
+    }
+    PartialCall {
+        name,
+        method,
+        target,
+        headers,
+        body,
+        accept: accept(section),
+    }
+}
+
+fn commit_of(section: &Section<'_, '_>, call: Option<Call>, captured: &[String]) -> Option<Step> {
+    let id = id(section, captured);
+    let accept = call.as_ref().map(|call| call.accept.clone());
+    let outcomes = outcomes(section, &accept.unwrap_or_default());
     Some(Step {
-        name: name?,
-        method: method?,
-        path: path?,
-        body: body?,
-        accept,
+        call: call?,
         id: id?,
         outcomes,
     })
 }
 
-fn method(section: &Section<'_, '_>) -> Option<Method> {
-    match section.text("method")?.as_str() {
-        "POST" => Some(Method::POST),
-        "PUT" => Some(Method::PUT),
-        "PATCH" => Some(Method::PATCH),
-        _ => {
+/// `/json/pointer`, `header:NAME` or `{{capture}}`.
+fn id(section: &Section<'_, '_>, captured: &[String]) -> Option<IdFrom> {
+    let text = section.text("id")?;
+    let Some(name) = placeholder(&text) else {
+        return Pick::parse(section, "id", &text).map(IdFrom::Answer);
+    };
+    if !captured.iter().any(|known| known == name) {
+        section.wrong("id", "no earlier step captures this");
+        return None;
+    }
+    Some(IdFrom::Captured(name.to_owned()))
+}
+
+fn placeholder(text: &str) -> Option<&str> {
+    text.strip_prefix("{{")?.strip_suffix("}}")
+}
+
+fn target(
+    section: &Section<'_, '_>,
+    is_commit: bool,
+    captured: &[String],
+    context: &Context<'_>,
+) -> Option<Target> {
+    if !section.has("url") {
+        return path(section, Scope::Step(captured), context.base).map(Target::Path);
+    }
+    let text = section.text("url")?;
+    if section.has("path") {
+        section.wrong("url", "stands instead of path, not beside it");
+        let _ = section.raw("path");
+    }
+    if is_commit {
+        section.wrong("url", "the commit goes to the base, with a path");
+        return None;
+    }
+    let name = placeholder(&text).filter(|name| captured.iter().any(|known| known == name));
+    if name.is_none() {
+        section.wrong(
+            "url",
+            "must be one {{placeholder}} that an earlier step captures",
+        );
+    }
+    name.map(|name| Target::Captured(name.to_owned()))
+}
+
+fn picks(section: &Section<'_, '_>, captured: &mut Vec<String>) -> Vec<(String, Pick)> {
+    if !section.has_section("capture") {
+        return Vec::new();
+    }
+    let table = section.section("capture");
+    let mut picks = Vec::new();
+    for (name, _) in table.keys() {
+        let text = table.raw(&name).and_then(toml::de::DeValue::as_str);
+        let Some(text) = text else {
+            table.wrong(&name, "must be a JSON Pointer or header:NAME");
+            continue;
+        };
+        let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
+        if !(1..=64).contains(&name.len()) || !name.bytes().all(plain) {
+            table.wrong(&name, "must be a name of lower-case letters, digits and _");
+        } else if RESERVED.contains(&name.as_str()) {
+            table.wrong(&name, "is the name of another placeholder");
+        } else if captured.contains(&name) {
+            table.wrong(&name, "was captured by an earlier step");
+        }
+        if let Some(pick) = Pick::parse(&table, &name, text) {
+            picks.push((name.clone(), pick));
+        }
+        captured.push(name);
+    }
+    picks
+}
+
+fn method(section: &Section<'_, '_>, is_commit: bool) -> Option<Method> {
+    match (section.text("method")?.as_str(), is_commit) {
+        ("POST", _) => Some(Method::POST),
+        ("PUT", _) => Some(Method::PUT),
+        ("PATCH", _) => Some(Method::PATCH),
+        ("GET", false) => Some(Method::GET),
+        (_, true) => {
             section.wrong("method", "must be POST, PUT or PATCH");
+            None
+        }
+        (_, false) => {
+            section.wrong("method", "must be GET, POST, PUT or PATCH");
             None
         }
     }
@@ -137,59 +332,4 @@ fn accept(section: &Section<'_, '_>) -> Vec<u16> {
         .into_iter()
         .filter_map(|code| u16::try_from(code).ok())
         .collect()
-}
-
-fn outcome(section: &Section<'_, '_>, accept: &[u16]) -> Option<OutcomeRule> {
-    let status = integer(section, "status", 200..=599);
-    let at = optional_pointer(section, "at");
-    let word = equals(section, false);
-    let is = match section.text("is")?.as_str() {
-        "accepted" => RuleOutcome::Accepted,
-        "rejected" => RuleOutcome::Rejected,
-        "unknown" => RuleOutcome::Unknown,
-        _ => {
-            section.wrong("is", "must be accepted, rejected or unknown");
-            return None;
-        }
-    };
-    if section.has("at") != section.has("equals") {
-        section.wrong("at", "at and equals go together");
-        return None;
-    }
-    let word = at.zip(word);
-    let status = u16::try_from(status?).ok()?;
-    if let Some(what) = illegal(status, accept, is, word.is_some()) {
-        section.wrong("is", what);
-        return None;
-    }
-    Some(OutcomeRule { status, word, is })
-}
-
-/// Codes that mean *rejected* by themselves.
-pub(crate) fn rejects(status: u16) -> bool {
-    matches!(
-        status,
-        400..=406 | 410 | 411 | 413..=415 | 422 | 431 | 451
-    )
-}
-
-/// Why this rule would say more than its status can prove.
-fn illegal(status: u16, accept: &[u16], is: RuleOutcome, reads_body: bool) -> Option<&'static str> {
-    if is == RuleOutcome::Unknown {
-        return None;
-    }
-    match status {
-        500.. => Some("a 5xx is always unknown"),
-        408 => Some("a time-out is always unknown"),
-        300..=399 => Some("a redirect is always unknown"),
-        429 if is == RuleOutcome::Accepted => Some("a 429 is never accepted"),
-        429 => None,
-        0..=299 if !accept.contains(&status) => {
-            Some("a success code that is not in accept is always unknown")
-        }
-        0..=299 if is == RuleOutcome::Accepted => Some("the codes in accept are accepted already"),
-        _ if rejects(status) && is == RuleOutcome::Rejected => None,
-        _ if reads_body => None,
-        _ => Some("the status alone does not prove it: at and equals are needed"),
-    }
 }

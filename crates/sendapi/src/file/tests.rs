@@ -67,6 +67,109 @@ reference = "/metadata/send_id"
 grace = "10m"
 "#;
 
+/// A file with steps before the commit, a token and a draft that is read back.
+pub(crate) const STEPS: &str = r#"id = "letters"
+base = "https://api.example.com/v1"
+allow_hosts = ["api.example.com", "up.example.com"]
+max_document_bytes = 4_400_000
+draft = "doc"
+[headers]
+X-Version = "2026-01"
+[auth]
+kind = "oauth2_client_credentials"
+token_url = "https://api.example.com/token"
+client_id = "me"
+client_secret = "secret:client"
+scope = "send"
+[[step]]
+name = "place"
+method = "GET"
+path = "/upload"
+accept = [200]
+[step.capture]
+upload_url = "/url"
+tag = "header:X-Tag"
+[[step]]
+name = "upload"
+method = "PUT"
+url = "{{upload_url}}"
+encoding = "raw"
+body = "@document"
+accept = [200, 201]
+[step.headers]
+X-Kind = "letter"
+[[step]]
+name = "create"
+method = "POST"
+path = "/documents"
+encoding = "form"
+accept = [201]
+[step.body]
+tag = "{{tag}}"
+note = "{{reference}}"
+[step.capture]
+doc = "/id"
+[[step]]
+name = "send"
+commit = true
+method = "POST"
+path = "/documents/{{doc}}/send"
+accept = [200, 204]
+id = "{{doc}}"
+[look_up]
+path = "/documents/{{id}}"
+first = "30m"
+every = "6h"
+give_up = "45d"
+[[look_up.rule]]
+at = "/status"
+equals = 2
+is = "delivered"
+[find]
+path = "/documents/{{draft_id}}"
+grace = "5m"
+[[find.rule]]
+at = "/status"
+equals = 0
+is = "draft"
+[[find.rule]]
+at = "/status"
+equals = 1
+is = "committed"
+"#;
+
+/// A file whose credentials stand in its bodies.
+pub(crate) const IN_BODY: &str = r#"id = "letters"
+base = "https://api.example.com/v1"
+allow_hosts = ["api.example.com"]
+max_document_bytes = 4_400_000
+[auth]
+kind = "body"
+keys = ["auth.user", "auth.key"]
+[[step]]
+name = "create"
+commit = true
+method = "POST"
+path = "/jobs"
+encoding = "json"
+accept = [200]
+id = "/id"
+[step.body]
+auth = { user = "{{secret:user}}", key = "{{secret:key}}" }
+letter = { file = "@document", mark = "{{reference}}" }
+[look_up]
+path = "/jobs/{{id}}"
+first = "30m"
+every = "6h"
+give_up = "45d"
+[look_up.body]
+auth = { user = "{{secret:user}}", key = "{{secret:key}}" }
+[[look_up.rule]]
+at = "/status"
+equals = "sent"
+is = "delivered"
+"#;
+
 /// Loads one file under the name of the sample.
 pub(crate) fn load_text(text: &str) -> Result<DriverFile, String> {
     load(&[("drivers/letters.toml".to_owned(), text.to_owned())])
@@ -83,7 +186,14 @@ pub(crate) fn with(from: &str, to: &str) -> String {
 /// Asserts that the changed sample has this one mistake, with its line and key.
 #[track_caller]
 pub(super) fn refused(from: &str, to: &str, expected: &str) {
-    let mistakes = load_text(&with(from, to)).expect_err(to);
+    refused_in(SAMPLE, from, to, expected);
+}
+
+/// The same for another sample.
+#[track_caller]
+pub(super) fn refused_in(sample: &str, from: &str, to: &str, expected: &str) {
+    assert!(sample.contains(from), "{from}");
+    let mistakes = load_text(&sample.replacen(from, to, 1)).expect_err(to);
     assert!(
         mistakes
             .lines()
@@ -122,12 +232,23 @@ fn a_whole_file_loads() {
 }
 
 #[test]
-fn the_shipped_files_load() {
-    let text = include_str!("../../../../infra/config/drivers/lob-letter.toml");
-    let drivers = load(&[("lob-letter.toml".to_owned(), text.to_owned())]);
-    let drivers = drivers.unwrap_or_else(|mistakes| panic!("{mistakes}"));
-    assert_eq!(drivers[0].secret_refs()[0].name(), "lob-key");
-    assert!(drivers[0].capabilities().can_find);
+fn steps_with_captures_a_token_and_a_draft_load() {
+    let driver = load_text(STEPS).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    assert_eq!(driver.secret_refs()[0].name(), "client");
+    assert!(driver.capabilities().can_find);
+    let steps = &driver.steps;
+    let names: Vec<_> = steps.before.iter().map(|step| &step.call.name).collect();
+    assert_eq!(names, ["place", "upload", "create"]);
+    assert_eq!(steps.commit.call.name, "send");
+    assert_eq!(steps.draft.as_deref(), Some("doc"));
+}
+
+#[test]
+fn credentials_may_stand_in_bodies_at_the_listed_keys() {
+    let driver = load_text(IN_BODY).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let names = driver.secret_refs();
+    let names: Vec<_> = names.iter().map(SecretRef::name).collect();
+    assert_eq!(names, ["key", "user"]);
 }
 
 #[test]
@@ -171,10 +292,14 @@ fn every_mistake_of_every_file_is_named() {
 
 proptest! {
     #[test]
-    fn loading_never_panics(at in 0..SAMPLE.len(), cut in 0usize..40, put in "[\\[\\]{}\"=a-z0-9@/?\n.-]{0,12}") {
-        // The sample is ASCII, so every index is a character boundary.
-        let end = SAMPLE.len().min(at + cut);
-        let _ = load_text(&format!("{}{put}{}", &SAMPLE[..at], &SAMPLE[end..]));
+    fn loading_never_panics(
+        which in 0usize..3, at in 0usize..2_000, cut in 0usize..40, put in "[\\[\\]{}\"=a-z0-9@/?\n.-]{0,12}",
+    ) {
+        let text = [SAMPLE, STEPS, IN_BODY][which];
+        // The samples are ASCII, so every index is a character boundary.
+        let at = at % text.len();
+        let end = text.len().min(at + cut);
+        let _ = load_text(&format!("{}{put}{}", &text[..at], &text[end..]));
     }
 
     #[test]

@@ -1,10 +1,14 @@
 use super::*;
-use crate::answer::Body;
+use crate::answer::{Answer, Body};
 use crate::file::DriverFile;
 use crate::file::tests::{SAMPLE, load_text, with};
 use jiff::SignedDuration;
 use proptest::prelude::*;
+use reqwest::header::HeaderMap;
+use sendtrail_core::ports::Failure;
 use serde_json::json;
+
+use super::ask::body_of as read;
 
 fn driver() -> DriverFile {
     load_text(SAMPLE).unwrap()
@@ -88,6 +92,33 @@ fn a_flag_that_no_rule_names_is_no_unknown_word() {
 }
 
 #[test]
+fn a_rule_over_several_fields_ends_nothing_unless_all_hold() {
+    let text = with(
+        "at = \"/status\"\nequals = \"failed\"",
+        "all = [{ at = \"/status\", equals = 4 }, { at = \"/done\", equals = true }, { at = \"/rate\", equals = 0.5 }]",
+    );
+    let joint = load_text(&text).unwrap();
+    let judge = |body| joint.look_up.judge(&body);
+    assert_eq!(
+        judge(json!({"status": 4.0, "done": true, "rate": 0.5})),
+        LookUpAnswer::Undelivered { status: "4".into() }
+    );
+    // The word is known by itself, but says nothing.
+    assert_eq!(
+        judge(json!({"status": 4, "done": false})),
+        pending("4", true)
+    );
+    assert_eq!(
+        judge(json!({"status": 4, "done": true, "rate": 1})),
+        pending("1", true)
+    );
+    assert_eq!(
+        judge(json!({"status": 5, "done": true})),
+        pending("5", false)
+    );
+}
+
+#[test]
 fn a_status_word_is_made_harmless() {
     let LookUpAnswer::Pending { status, .. } =
         judge(&json!({"status": format!("=x\n{}", "y".repeat(999))}))
@@ -100,6 +131,7 @@ fn a_status_word_is_made_harmless() {
 fn answer(status: u16, body: Body) -> Answer {
     Answer {
         status,
+        headers: HeaderMap::new(),
         body,
         retry_after: Some(SignedDuration::from_secs(7)),
     }
@@ -133,57 +165,6 @@ fn each_status_of_a_look_up_has_its_meaning() {
             panic!("not transient");
         };
         assert_eq!(seen.class, "unreadable");
-    }
-}
-
-fn matches(items: &Value) -> FindAnswer {
-    let reference = Reference::parse("st_1").unwrap();
-    driver()
-        .find
-        .unwrap()
-        .matches(&json!({"data": items}), &reference, 200)
-}
-
-fn item(id: &str, reference: &str) -> Value {
-    json!({"id": id, "metadata": {"send_id": reference}})
-}
-
-#[test]
-fn one_match_is_found_none_is_none_and_several_are_named() {
-    assert_eq!(matches(&json!([])), FindAnswer::None);
-    let one = FindAnswer::One(ExternalId::parse("a").unwrap());
-    assert_eq!(matches(&json!([item("a", "st_1")])), one);
-    assert_eq!(matches(&json!([item("a", "st_1"), item("a", "st_1")])), one);
-    let both = json!([item("a", "st_1"), item("b", "st_1")]);
-    assert_eq!(
-        matches(&both),
-        FindAnswer::Several(vec!["a".into(), "b".into()])
-    );
-}
-
-#[test]
-fn an_item_with_another_reference_is_not_ours() {
-    let others = json!([item("a", "st_2"), {"id": "b"}, item("c", "st_10")]);
-    assert_eq!(matches(&others), FindAnswer::None);
-    let mixed = json!([item("a", "st_2"), item("b", "st_1")]);
-    assert_eq!(
-        matches(&mixed),
-        FindAnswer::One(ExternalId::parse("b").unwrap())
-    );
-}
-
-#[test]
-fn a_list_that_cannot_be_read_is_no_proof_of_absence() {
-    for items in [
-        json!(null),
-        json!({}),
-        json!([{"metadata": {"send_id": "st_1"}}]),
-        json!([item("a b", "st_1")]),
-    ] {
-        assert!(
-            matches!(matches(&items), FindAnswer::Failed(Failure::Transient(_))),
-            "{items}"
-        );
     }
 }
 

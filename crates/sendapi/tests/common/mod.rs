@@ -3,7 +3,10 @@
 #![expect(dead_code, reason = "each test file uses a part of it")]
 #![expect(clippy::unwrap_used, reason = "a helper that fails must fail its test")]
 
+pub(crate) mod h2_server;
 pub(crate) mod outcome;
+pub(crate) mod steps;
+pub(crate) mod wire;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,7 +19,10 @@ use sendtrail_core::input::Input;
 use sendtrail_core::ports::Order;
 use sendtrail_sendapi::{Driver, DriverFile, Drivers, Timeouts, load};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+
+use wire::{Identity, Wire};
 
 /// What the server does with one request.
 #[derive(Debug, Clone)]
@@ -59,6 +65,11 @@ pub(crate) struct Arrived {
 }
 
 impl Arrived {
+    /// The request line.
+    pub(crate) fn line(&self) -> &str {
+        self.head.lines().next().unwrap_or_default()
+    }
+
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.head.lines().find_map(|line| {
             let (found, value) = line.split_once(':')?;
@@ -78,6 +89,15 @@ pub(crate) struct Server {
 impl Server {
     /// Listens on a free port of the loopback. The n-th connection gets the n-th act, later ones the last.
     pub(crate) async fn start(acts: Vec<Act>) -> Self {
+        Self::listen(acts, None).await
+    }
+
+    /// The same behind TLS.
+    pub(crate) async fn start_tls(acts: Vec<Act>, identity: &Identity) -> Self {
+        Self::listen(acts, Some(identity.acceptor(&[]))).await
+    }
+
+    async fn listen(acts: Vec<Act>, tls: Option<TlsAcceptor>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let server = Self {
             port: listener.local_addr().unwrap().port(),
@@ -93,7 +113,17 @@ impl Server {
                     *count - 1
                 };
                 let act = acts.get(index).or(acts.last()).cloned().unwrap();
-                tokio::spawn(serve(stream, act, arrived.clone()));
+                let (arrived, tls) = (arrived.clone(), tls.clone());
+                tokio::spawn(async move {
+                    match tls {
+                        None => serve(stream, act, arrived).await,
+                        Some(tls) => {
+                            if let Ok(stream) = tls.accept(stream).await {
+                                serve(stream, act, arrived).await;
+                            }
+                        }
+                    }
+                });
             }
         });
         server
@@ -115,9 +145,9 @@ impl Server {
     }
 }
 
-async fn serve(mut stream: TcpStream, act: Act, arrived: Arc<Mutex<Vec<Arrived>>>) {
+async fn serve(mut stream: impl Wire, act: Act, arrived: Arc<Mutex<Vec<Arrived>>>) {
     match act {
-        Act::ResetUnread => return reset(stream),
+        Act::ResetUnread => return stream.reset(),
         Act::Speak(bytes) => {
             let _ = stream.write_all(&bytes).await;
             let _ = stream.read(&mut [0; 4096]).await;
@@ -125,7 +155,7 @@ async fn serve(mut stream: TcpStream, act: Act, arrived: Arc<Mutex<Vec<Arrived>>
         }
         Act::ResetHalfway => {
             read_head(&mut stream).await;
-            return reset(stream);
+            return stream.reset();
         }
         Act::AnswerEarly(bytes) => {
             read_head(&mut stream).await;
@@ -141,16 +171,17 @@ async fn serve(mut stream: TcpStream, act: Act, arrived: Arc<Mutex<Vec<Arrived>>
     match act {
         Act::Answer(bytes) => {
             let _ = stream.write_all(&bytes).await;
+            let _ = stream.flush().await;
         }
         Act::Pieces(pieces, pause) => {
             for piece in pieces {
-                if stream.write_all(&piece).await.is_err() {
+                if stream.write_all(&piece).await.is_err() || stream.flush().await.is_err() {
                     return;
                 }
                 tokio::time::sleep(pause).await;
             }
         }
-        Act::Reset => reset(stream),
+        Act::Reset => stream.reset(),
         Act::Hang => {
             let _ = stream.read(&mut [0; 64]).await;
         }
@@ -159,13 +190,8 @@ async fn serve(mut stream: TcpStream, act: Act, arrived: Arc<Mutex<Vec<Arrived>>
     }
 }
 
-fn reset(stream: TcpStream) {
-    stream.set_zero_linger().unwrap();
-    drop(stream);
-}
-
 /// Reads up to the empty line; gives head and what came with it.
-async fn read_head(stream: &mut TcpStream) -> Option<(String, Vec<u8>)> {
+async fn read_head(stream: &mut impl Wire) -> Option<(String, Vec<u8>)> {
     let mut bytes = Vec::new();
     loop {
         if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
@@ -178,7 +204,7 @@ async fn read_head(stream: &mut TcpStream) -> Option<(String, Vec<u8>)> {
     }
 }
 
-async fn read_request(stream: &mut TcpStream) -> Option<Arrived> {
+async fn read_request(stream: &mut impl Wire) -> Option<Arrived> {
     let (head, body) = read_head(stream).await?;
     let mut request = Arrived { head, body };
     let length: usize = match request.header("content-length") {
@@ -257,11 +283,16 @@ pub(crate) fn timeouts() -> Timeouts {
 
 /// A TLS configuration that trusts nobody.
 pub(crate) fn tls() -> rustls::ClientConfig {
+    tls_with(rustls::RootCertStore::empty())
+}
+
+/// A TLS configuration that trusts these.
+pub(crate) fn tls_with(roots: rustls::RootCertStore) -> rustls::ClientConfig {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()
-        .with_root_certificates(rustls::RootCertStore::empty())
+        .with_root_certificates(roots)
         .with_no_client_auth()
 }
 
@@ -270,8 +301,12 @@ pub(crate) fn load_one(text: &str) -> Vec<DriverFile> {
 }
 
 pub(crate) fn build(text: &str) -> Drivers {
+    build_with(text, tls())
+}
+
+pub(crate) fn build_with(text: &str, tls: rustls::ClientConfig) -> Drivers {
     let secret = |_: &_| Some(SecretString::from("test_0123456789"));
-    Drivers::build(load_one(text), secret, tls(), timeouts()).unwrap()
+    Drivers::build(load_one(text), secret, tls, timeouts()).unwrap()
 }
 
 /// The one driver of a set.

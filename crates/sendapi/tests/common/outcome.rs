@@ -3,6 +3,8 @@
 use jiff::SignedDuration;
 use sendtrail_core::ports::{Evidence, Submit as _, SubmitOutcome};
 
+use sendtrail_sendapi::Drivers;
+
 use super::{Act, Server, build, file_text, letters, order};
 
 /// More time than any test needs.
@@ -12,8 +14,11 @@ pub(crate) const PLENTY: SignedDuration = SignedDuration::from_secs(60);
 pub(crate) const LITTLE: SignedDuration = SignedDuration::from_millis(2_300);
 
 pub(crate) async fn submit_text(text: &str, left: SignedDuration) -> SubmitOutcome {
-    let drivers = build(text);
-    let driver = letters(&drivers);
+    submit_with(&build(text), left).await
+}
+
+pub(crate) async fn submit_with(drivers: &Drivers, left: SignedDuration) -> SubmitOutcome {
+    let driver = letters(drivers);
     let order = order();
     let prepared = driver.prepare(&order).await.unwrap();
     driver.submit(&order, prepared, left).await

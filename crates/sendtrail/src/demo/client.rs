@@ -132,12 +132,13 @@ impl Client {
             },
             "to": {
                 "name": recipient,
+                "email": "ada@example.com",
                 "address_line1": "1 Main Street",
                 "address_city": "Springfield",
                 "address_state": "IL",
                 "address_zip": "62701",
             },
-            "fields": {"from_address": "adr_local"},
+            "fields": {"from_address": "adr_local", "title": "Contract"},
             "actor": {"id": "4150868000000225013", "name": "Sam Seller"},
         })
     }

@@ -6,12 +6,15 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
+use sendtrail_simulator::crm::Switches;
 use tokio::task::JoinSet;
 
 use super::chaos;
-use super::scenarios::{ALL, Scenario, play};
+use super::list::{ALL, Scenario};
+use super::scenarios::play;
 use super::stage::{Failed, Stage};
 use super::summary::{Report, table};
+use crate::failure::{Failure, Kind};
 use crate::local::functions_folder;
 
 /// Plays every scenario on a fresh local stack and tells what became of each send.
@@ -35,9 +38,16 @@ pub(crate) struct DemoArguments {
     /// The first seed of --chaos; the same seed gives the same kills.
     #[arg(long, value_name = "S", requires = "chaos", default_value_t = 1)]
     seed: u64,
+    /// How the CRM answers where nobody knows, as JSON; each report then also tells what went wrong.
+    #[arg(long, value_name = "JSON", hide = true, conflicts_with = "chaos", value_parser = switches)]
+    crm_switches: Option<Switches>,
     /// How many to play at once.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=16))]
     jobs: u8,
+}
+
+fn switches(text: &str) -> Result<Switches, String> {
+    serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
 /// Plays the scenarios; with `json`, standard output holds only the array of their results.
@@ -57,7 +67,8 @@ pub(crate) async fn run(arguments: &DemoArguments, json: bool) -> Result<ExitCod
         return Ok(chaos_run(arguments, &functions, trials).await);
     }
     let chosen = choose(&arguments.only)?;
-    let reports = play_all(&chosen, &functions, usize::from(arguments.jobs)).await;
+    let jobs = usize::from(arguments.jobs);
+    let reports = play_all(&chosen, &functions, arguments.crm_switches.as_ref(), jobs).await;
     if json {
         println!(
             "{}",
@@ -95,11 +106,21 @@ async fn chaos_run(arguments: &DemoArguments, functions: &Path, trials: u16) -> 
     }
 }
 
+/// The failure of the command, with its exit code.
+pub(crate) fn failure(failed: &Failed) -> Failure {
+    let kind = if matches!(failed, Failed::Usage(_)) {
+        Kind::Usage
+    } else {
+        Kind::Failed
+    };
+    Failure::new(kind, failed.to_string())
+}
+
 fn choose(only: &[String]) -> Result<Vec<Scenario>, Failed> {
     for name in only {
         if !ALL.iter().any(|scenario| scenario.name == name) {
             let known: Vec<_> = ALL.iter().map(|scenario| scenario.name).collect();
-            return Err(Failed::Setup(format!(
+            return Err(Failed::Usage(format!(
                 "no such scenario: {name}; there are {}",
                 known.join(", ")
             )));
@@ -109,7 +130,12 @@ fn choose(only: &[String]) -> Result<Vec<Scenario>, Failed> {
     Ok(ALL.into_iter().filter(wanted).collect())
 }
 
-async fn play_all(chosen: &[Scenario], functions: &Path, jobs: usize) -> Vec<Report> {
+async fn play_all(
+    chosen: &[Scenario],
+    functions: &Path,
+    switches: Option<&Switches>,
+    jobs: usize,
+) -> Vec<Report> {
     let progress = Progress::new(chosen.len());
     let mut waiting = chosen.iter().copied().enumerate();
     let mut running = JoinSet::new();
@@ -119,7 +145,8 @@ async fn play_all(chosen: &[Scenario], functions: &Path, jobs: usize) -> Vec<Rep
             && let Some((index, scenario)) = waiting.next()
         {
             let functions = functions.to_owned();
-            running.spawn(async move { (index, one(scenario, &functions).await) });
+            let switches = switches.cloned();
+            running.spawn(async move { (index, one(scenario, &functions, switches).await) });
         }
         match running.join_next().await {
             None => break,
@@ -139,8 +166,8 @@ async fn play_all(chosen: &[Scenario], functions: &Path, jobs: usize) -> Vec<Rep
         .collect()
 }
 
-async fn one(scenario: Scenario, functions: &Path) -> Report {
-    let stage = match Stage::start(functions).await {
+async fn one(scenario: Scenario, functions: &Path, switches: Option<Switches>) -> Report {
+    let stage = match Stage::start(functions, &switches.clone().unwrap_or_default()).await {
         Ok(stage) => stage,
         Err(failed) => return lost(scenario, &failed.to_string()),
     };
@@ -156,6 +183,7 @@ async fn one(scenario: Scenario, functions: &Path) -> Report {
     }
     let counts = counts.unwrap_or_default();
     let ok = failure.is_none() && final_state == scenario.expected && counts.received <= 1;
+    let trouble = switches.map(|_| stage.trouble(failure.as_deref()));
     let report = Report {
         scenario: scenario.name,
         history_id: stage.history_id(),
@@ -167,6 +195,7 @@ async fn one(scenario: Scenario, functions: &Path) -> Report {
         ok,
         timeline: stage.timeline(),
         failure,
+        trouble,
         shows: scenario.shows,
     };
     stage.stack.shutdown().await;
@@ -185,6 +214,7 @@ fn lost(scenario: Scenario, why: &str) -> Report {
         ok: false,
         timeline: Vec::new(),
         failure: Some(why.to_owned()),
+        trouble: None,
         shows: scenario.shows,
     }
 }

@@ -5,9 +5,10 @@
 mod chaos;
 mod client;
 mod command;
+mod list;
 mod scenarios;
 mod stage;
 mod summary;
 mod trouble;
 
-pub(crate) use command::{DemoArguments, run};
+pub(crate) use command::{DemoArguments, failure, run};

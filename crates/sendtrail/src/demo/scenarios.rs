@@ -9,145 +9,6 @@ use super::stage::{Failed, HISTORIES, Stage};
 use super::trouble;
 use crate::local::{LETTER, LETTER_BLIND, LETTER_HASTY, sample_pdf};
 
-/// One scenario.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Scenario {
-    /// Its name.
-    pub(crate) name: &'static str,
-    /// The state its record must end in.
-    pub(crate) expected: &'static str,
-    /// What it shows.
-    pub(crate) shows: &'static str,
-}
-
-const fn scenario(name: &'static str, expected: &'static str, shows: &'static str) -> Scenario {
-    Scenario {
-        name,
-        expected,
-        shows,
-    }
-}
-
-/// Every scenario, in the order of the summary.
-pub(crate) const ALL: [Scenario; 24] = [
-    scenario(
-        "delivered",
-        "succeeded",
-        "accepted is not delivered: the poller finds the result",
-    ),
-    scenario(
-        "undelivered",
-        "failed",
-        "a failure that comes later is seen",
-    ),
-    scenario("rejected", "failed", "what the API refuses fails at once"),
-    scenario(
-        "acceptance_unknown",
-        "needs_review",
-        "the reply is lost and nothing can tell: a person is asked",
-    ),
-    scenario(
-        "acceptance_found",
-        "succeeded",
-        "the reply is lost, the letter is found by our reference",
-    ),
-    scenario(
-        "not_sent_then_pressed_again",
-        "succeeded",
-        "proved not sent: a person may press again",
-    ),
-    scenario(
-        "deadline_passes",
-        "needs_review",
-        "no result by the deadline: looked up once more, then a person is asked",
-    ),
-    scenario(
-        "edited_by_a_person",
-        "needs_review",
-        "a 412 is skipped: the person's edit stands",
-    ),
-    scenario(
-        "state_typed_back",
-        "confirmed",
-        "a state typed back by hand opens nothing",
-    ),
-    scenario(
-        "killed_after_claim",
-        "needs_review",
-        "the function dies after its claim: swept, never sent",
-    ),
-    scenario(
-        "pressed_twice_at_once",
-        "succeeded",
-        "two presses at once, one submit",
-    ),
-    scenario(
-        "document_changed_after_preview",
-        "saved",
-        "other bytes than the previewed ones are refused",
-    ),
-    scenario(
-        "recipient_changed_after_confirm",
-        "confirmed",
-        "an input edited after the confirm is refused",
-    ),
-    scenario(
-        "finished_just_at_the_deadline",
-        "succeeded",
-        "the result is there only at the last look-up, and it counts",
-    ),
-    scenario(
-        "killed_after_submit",
-        "succeeded",
-        "the function dies after the API took it: found by our reference",
-    ),
-    scenario(
-        "two_pollers_at_once",
-        "succeeded",
-        "pollers beside each other are harmless",
-    ),
-    scenario(
-        "rate_limited",
-        "succeeded",
-        "asked to slow down: the state is kept, and it ends",
-    ),
-    scenario(
-        "replayed_hundred_times",
-        "succeeded",
-        "one press replayed a hundred times, one submit",
-    ),
-    scenario(
-        "cloned_record",
-        "confirmed",
-        "a copy of a confirmed record cannot be sent",
-    ),
-    scenario(
-        "twin_refused",
-        "confirmed",
-        "the same document from the same source is not sent beside itself",
-    ),
-    scenario(
-        "outcome_conflict_with_a_person",
-        "needs_review",
-        "the id is kept, the state stays the person's",
-    ),
-    scenario(
-        "progress_emptied_by_a_person",
-        "needs_review",
-        "an emptied progress is given to a person, never sent again",
-    ),
-    scenario(
-        "crm_down_after_submit",
-        "succeeded",
-        "the outcome cannot be written: the log tells, the sweep finds it",
-    ),
-    scenario(
-        "poison_rows_do_not_starve",
-        "succeeded",
-        "rows that cannot be written hold up nobody",
-    ),
-];
-
 /// As long as anything may take with the quick timing.
 const SOON: Duration = Duration::from_secs(40);
 
@@ -167,6 +28,8 @@ pub(crate) async fn play(name: &str, stage: &Stage) -> Result<(), Failed> {
         "pressed_twice_at_once" => pressed_twice_at_once(stage).await,
         "document_changed_after_preview" => document_changed_after_preview(stage).await,
         "recipient_changed_after_confirm" => recipient_changed_after_confirm(stage).await,
+        "draft_then_commit" => trouble::draft_then_commit(stage).await,
+        "draft_died_before_commit" => trouble::draft_died_before_commit(stage).await,
         "finished_just_at_the_deadline" => trouble::finished_just_at_the_deadline(stage).await,
         "killed_after_submit" => trouble::killed_after_submit(stage).await,
         "two_pollers_at_once" => trouble::two_pollers_at_once(stage).await,
@@ -174,6 +37,8 @@ pub(crate) async fn play(name: &str, stage: &Stage) -> Result<(), Failed> {
         "replayed_hundred_times" => trouble::replayed_hundred_times(stage).await,
         "cloned_record" => trouble::cloned_record(stage).await,
         "twin_refused" => trouble::twin_refused(stage).await,
+        "twins_pressed_at_once" => trouble::twins_pressed_at_once(stage).await,
+        "old_progress_pasted_back" => trouble::old_progress_pasted_back(stage).await,
         "outcome_conflict_with_a_person" => trouble::outcome_conflict_with_a_person(stage).await,
         "progress_emptied_by_a_person" => trouble::progress_emptied_by_a_person(stage).await,
         "crm_down_after_submit" => trouble::crm_down_after_submit(stage).await,
@@ -365,15 +230,4 @@ async fn recipient_changed_after_confirm(stage: &Stage) -> Result<(), Failed> {
         .press(&saved, &document, (409, "record_changed"))
         .await?;
     stage.stays("confirmed", Duration::from_secs(3)).await
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_distinct() {
-        let names: std::collections::BTreeSet<_> = ALL.iter().map(|s| s.name).collect();
-        assert_eq!(names.len(), ALL.len());
-    }
 }

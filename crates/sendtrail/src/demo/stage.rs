@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use sendtrail_core::progress::Progress;
+use sendtrail_simulator::crm::Switches;
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
@@ -14,6 +15,9 @@ use crate::local::{LocalError, LocalStack, StackOptions, Timing};
 /// Why a scenario did not go as it should.
 #[derive(Debug, Error)]
 pub(crate) enum Failed {
+    /// An option that cannot be.
+    #[error("{0}")]
+    Usage(String),
     /// The stack or the client could not be set up.
     #[error("{0}")]
     Setup(String),
@@ -91,6 +95,14 @@ impl RecordView {
             .unwrap_or_default()
     }
 
+    /// The draft the claim names; empty where there is none.
+    pub(crate) fn draft_id(&self) -> String {
+        self.decoded()
+            .claim
+            .and_then(|claim| claim.draft_id)
+            .unwrap_or_default()
+    }
+
     /// The API's id in the progress; empty where there is none.
     pub(crate) fn external_id(&self) -> String {
         let id = self
@@ -102,19 +114,29 @@ impl RecordView {
 }
 
 impl Stage {
-    /// Starts a fresh stack with quick timing.
-    pub(crate) async fn start(functions: &Path) -> Result<Self, Failed> {
+    /// Starts a fresh stack with quick timing, whose CRM answers like this.
+    pub(crate) async fn start(functions: &Path, switches: &Switches) -> Result<Self, Failed> {
         let setup = |error: std::io::Error| Failed::Setup(error.to_string());
         let data = tempfile::Builder::new()
             .prefix("sendtrail-demo-")
             .tempdir()
             .map_err(setup)?;
         let started = Instant::now();
+        // Where the CRM is slow or changes records by itself, what precedes a submit takes longer.
+        let timing = if *switches == Switches::default() {
+            Timing::QUICK
+        } else {
+            Timing {
+                side_effect: "16s",
+                ..Timing::QUICK
+            }
+        };
         let stack = LocalStack::start(&StackOptions {
             functions: functions.to_owned(),
             data: data.path().to_owned(),
-            timing: Timing::QUICK,
+            timing,
             scheduled: true,
+            switches: switches.clone(),
         })
         .await?;
         let client = Client::new(stack.endpoints.clone())?;
@@ -151,13 +173,18 @@ impl Stage {
             .clone()
     }
 
-    /// Saves input for this recipient.
-    pub(crate) async fn save(&self, driver: &str, recipient: &str) -> Result<Saved, Failed> {
-        let saved = self.client.save(driver, recipient).await?;
+    /// The story goes on with this history record.
+    pub(crate) fn tell_of(&self, id: &str) {
         *self
             .history_id
             .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(saved.id.clone());
+            .unwrap_or_else(PoisonError::into_inner) = Some(id.to_owned());
+    }
+
+    /// Saves input for this recipient.
+    pub(crate) async fn save(&self, driver: &str, recipient: &str) -> Result<Saved, Failed> {
+        let saved = self.client.save(driver, recipient).await?;
+        self.tell_of(&saved.id);
         self.say(format!("saved as history record {}", saved.id));
         Ok(saved)
     }
@@ -299,6 +326,31 @@ impl Stage {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         Ok(())
+    }
+
+    /// A failure, and what the functions' logs give as its causes.
+    pub(crate) fn trouble(&self, failure: Option<&str>) -> Vec<String> {
+        let mut told: Vec<String> = failure.map(str::to_owned).into_iter().collect();
+        for function in ["intake", "side-effect", "poller"] {
+            for line in self.log(function).lines() {
+                let Some(line) = line.find('{').and_then(|at| line.get(at..)) else {
+                    continue;
+                };
+                let line: Value = serde_json::from_str(line).unwrap_or_default();
+                if !matches!(line["level"].as_str(), Some("WARN" | "ERROR")) {
+                    continue;
+                }
+                let text = line.to_string();
+                let causes =
+                    ["cause", "error", "message"].map(|key| line.pointer(&format!("/{key}")));
+                let cause = causes.into_iter().flatten().find_map(Value::as_str);
+                let cause = cause.map_or(text, str::to_owned);
+                if told.len() < 20 && !told.contains(&cause) {
+                    told.push(cause);
+                }
+            }
+        }
+        told
     }
 
     /// What a function logged so far.

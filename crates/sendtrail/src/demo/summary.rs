@@ -25,6 +25,9 @@ pub(crate) struct Report {
     pub(crate) credits: u64,
     /// Whether all was as it should be.
     pub(crate) ok: bool,
+    /// What went wrong and what the functions said of it, where that is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) trouble: Option<Vec<String>>,
     /// What happened.
     #[serde(skip)]
     pub(crate) timeline: Vec<Line>,

@@ -5,9 +5,9 @@ use std::time::Duration;
 use sendtrail_simulator::crm::{Fault, FaultKind, FaultMatch, Seed, SeedRecord};
 use serde_json::{Map, Value, json};
 
-use super::client::fresh_id;
+use super::client::{Answer, fresh_id};
 use super::stage::{Failed, HISTORIES, Stage};
-use crate::local::{LETTER, LETTER_BLIND, LETTER_HASTY, POLLER_UNRESERVED, tick_input};
+use crate::local::{DRAFT, LETTER, LETTER_BLIND, LETTER_HASTY, POLLER_UNRESERVED, tick_input};
 
 /// As long as anything may take with the quick timing.
 const SOON: Duration = Duration::from_secs(40);
@@ -26,6 +26,44 @@ fn on_writes(kind: FaultKind, count: u32) -> Fault {
     let mut fault = Fault::new(kind, matching);
     fault.count = count;
     fault
+}
+
+/// A draft, its file and its recipient, then one commit; the result comes later.
+pub(crate) async fn draft_then_commit(stage: &Stage) -> Result<(), Failed> {
+    let (saved, document) = stage.confirmed(DRAFT, "Ada (delivered after 1)").await?;
+    let answer = stage.press(&saved, &document, (200, "accepted")).await?;
+    let record = stage.wait_for("succeeded", SOON).await?;
+    if record.draft_id() != answer.text("external_id") {
+        return Err(unexpected(format!(
+            "the claim names the draft {:?}",
+            record.draft_id()
+        )));
+    }
+    Ok(())
+}
+
+/// The function dies between draft and commit: the draft is read back, nothing is sent, a person is asked.
+pub(crate) async fn draft_died_before_commit(stage: &Stage) -> Result<(), Failed> {
+    let (saved, document) = stage.confirmed(DRAFT, "Ada (delivered after 1)").await?;
+    let webhook_id = fresh_id();
+    let press = stage.client.press(&saved.id, &document, &webhook_id);
+    let kill = async {
+        let record = stage.wait_for("sending", SOON).await?;
+        stage.stack.host.kill_instances("side-effect").await;
+        stage.say(format!(
+            "kill -9 with draft {} made and not committed",
+            record.draft_id()
+        ));
+        Ok::<_, Failed>(())
+    };
+    let (answer, killed) = tokio::join!(press, kill);
+    killed?;
+    stage.say(format!("the press is answered {}", answer?.status));
+    stage.wait_for("needs_review", SOON).await?;
+    if stage.stack.send_api.post_counts(None)?.received != 0 {
+        return Err(unexpected("something was committed"));
+    }
+    Ok(())
 }
 
 /// The result is there only at the last look-up, and it counts.
@@ -158,6 +196,56 @@ pub(crate) async fn twin_refused(stage: &Stage) -> Result<(), Failed> {
             answer.text("twin")
         )));
     }
+    stage.stays("confirmed", Duration::from_secs(2)).await
+}
+
+/// Two records of one document are pressed at once, and the CRM is slow: one goes out.
+pub(crate) async fn twins_pressed_at_once(stage: &Stage) -> Result<(), Failed> {
+    let (first, document) = stage.confirmed(LETTER, "Ada (delivered after 1)").await?;
+    let (second, _) = stage.confirmed(LETTER, "Ada (delivered after 1)").await?;
+    let mut slow = on_writes(FaultKind::Delay, 2);
+    slow.ms = 700;
+    stage.stack.crm.add_fault(slow);
+    let (one, two) = (fresh_id(), fresh_id());
+    let (one, two) = tokio::join!(
+        stage.client.press(&first.id, &document, &one),
+        stage.client.press(&second.id, &document, &two),
+    );
+    let answers = [one?, two?];
+    let words: Vec<_> = answers.iter().map(Answer::words).collect();
+    stage.say(format!("both pressed at once: {}", words.join(" and ")));
+    let accepted = answers
+        .iter()
+        .filter(|a| a.text("outcome") == "accepted")
+        .count();
+    let refused = answers
+        .iter()
+        .filter(|a| a.text("code") == "already_sent")
+        .count();
+    if (accepted, refused) != (1, 1) {
+        return Err(unexpected(format!(
+            "{accepted} accepted, {refused} refused"
+        )));
+    }
+    // The story goes on with the one that went out.
+    if answers[0].text("outcome") == "accepted" {
+        stage.tell_of(&first.id);
+    }
+    stage.wait_for("succeeded", SOON).await?;
+    Ok(())
+}
+
+/// A person pastes the progress from before the send: the record's other fields tell, nothing is sent.
+pub(crate) async fn old_progress_pasted_back(stage: &Stage) -> Result<(), Failed> {
+    let (saved, document) = stage.confirmed(LETTER, "Ada (silence)").await?;
+    let before = stage.record()?.progress.unwrap_or_default();
+    stage.press(&saved, &document, (200, "accepted")).await?;
+    stage.wait_for("accepted", SOON).await?;
+    stage.edit("Delivery_State", "confirmed")?;
+    stage.edit("Progress_JSON", before)?;
+    stage
+        .press(&saved, &document, (409, "not_sendable"))
+        .await?;
     stage.stays("confirmed", Duration::from_secs(2)).await
 }
 

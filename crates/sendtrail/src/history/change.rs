@@ -125,7 +125,10 @@ impl Request {
 fn by(decision: &Decision, process: &Process) -> Result<String, Failure> {
     let name = match &decision.by {
         Some(name) => name.as_str(),
-        None => process.variable("USER").unwrap_or_default(),
+        None => process.variable("USER").ok_or_else(|| {
+            let what = "say who decides with --by NAME: $USER is not set";
+            Failure::new(Kind::Usage, what.to_owned())
+        })?,
     };
     kept("--by", name, MOST_NAME)
 }

@@ -200,6 +200,8 @@ pub(crate) mod tests {
                 document: None,
                 document_sha256: None,
                 external_id: Some("in-the-field".into()),
+                next_check_at: None,
+                deadline: None,
             },
             stamp: Stamp {
                 version_at: "2026-01-08T00:00:01Z".parse().unwrap(),

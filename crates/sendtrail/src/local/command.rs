@@ -5,6 +5,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 
+use sendtrail_simulator::crm::Switches;
+
 use super::{LocalError, LocalStack, StackOptions, Timing};
 
 /// Runs the CRM, the send API and the three functions on this machine until Ctrl-C.
@@ -44,6 +46,7 @@ pub(crate) async fn run(arguments: &LocalArguments) -> Result<ExitCode, LocalErr
             Timing::CALM
         },
         scheduled: true,
+        switches: Switches::default(),
     };
     let stack = LocalStack::start(&options).await?;
     if let Some(path) = &arguments.endpoints {

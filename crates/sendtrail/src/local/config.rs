@@ -93,7 +93,13 @@ pub(super) fn client(secret: impl Fn(&str) -> String) -> ClientSpec {
 }
 
 /// The text of the configuration file.
-pub(super) fn text(crm_url: &str, data: &Path, timing: &Timing, secrets: &[&str]) -> String {
+pub(super) fn text(
+    crm_url: &str,
+    data: &Path,
+    timing: &Timing,
+    list_lag: &str,
+    secrets: &[&str],
+) -> String {
     let Timing {
         side_effect,
         clock_margin,
@@ -101,14 +107,14 @@ pub(super) fn text(crm_url: &str, data: &Path, timing: &Timing, secrets: &[&str]
         claim_settle,
         crm_request,
         tick,
-        list_lag,
         ..
     } = timing;
     let listed: Vec<_> = secrets
         .iter()
         .map(|name| format!("{name} = \"file:secrets/{name}\""))
         .collect();
-    let listed = listed.join("\n");
+    // Every simulated vendor knows the one key of the send API.
+    let listed = listed.join("\n") + "\ncloudsign-client-id = \"file:secrets/lob-key\"";
     // A TOML text may hold what a path may hold, once it is escaped as JSON is.
     let cache = serde_json::Value::from(data.join("tokens").display().to_string());
     format!(

@@ -1,4 +1,4 @@
-//! The drivers of a local stack: the one that ships, pointed at the simulated send API and made quick.
+//! The drivers of a local stack: those that ship, pointed at the simulated send API and made quick.
 
 use std::path::Path;
 
@@ -15,12 +15,16 @@ pub(crate) const LETTER_BLIND: &str = "lob-letter-blind";
 /// The same with a deadline soon after the claim.
 pub(crate) const LETTER_HASTY: &str = "lob-letter-hasty";
 
-const SHIPPED: &str = include_str!("../../../../infra/config/drivers/lob-letter.toml");
+/// A driver that makes a draft, fills it and commits it last, without an idempotency key.
+pub(crate) const DRAFT: &str = "cloudsign";
+
+const SHIPPED_LETTER: &str = include_str!("../../../../infra/config/drivers/lob-letter.toml");
+const SHIPPED_DRAFT: &str = include_str!("../../../../infra/config/drivers/cloudsign.toml");
 
 /// Writes the driver files into this folder.
 pub(super) fn write(folder: &Path, api: &SendApi, timing: &Timing) -> Result<(), LocalError> {
     std::fs::create_dir_all(folder).map_err(|source| LocalError::file(folder, source))?;
-    for id in [LETTER, LETTER_BLIND, LETTER_HASTY] {
+    for id in [LETTER, LETTER_BLIND, LETTER_HASTY, DRAFT] {
         let path = folder.join(format!("{id}.toml"));
         let text = variant(id, &api.url, timing)?;
         std::fs::write(&path, text).map_err(|source| LocalError::file(&path, source))?;
@@ -29,11 +33,20 @@ pub(super) fn write(folder: &Path, api: &SendApi, timing: &Timing) -> Result<(),
 }
 
 fn variant(id: &str, api_url: &str, timing: &Timing) -> Result<String, LocalError> {
-    let mut driver: Table = SHIPPED.parse().map_err(|_| LocalError::ShippedDriver)?;
+    let (shipped, base) = match id {
+        DRAFT => (SHIPPED_DRAFT, format!("{api_url}/cloudsign")),
+        _ => (SHIPPED_LETTER, format!("{api_url}/v1")),
+    };
+    let mut driver: Table = shipped.parse().map_err(|_| LocalError::ShippedDriver)?;
     let host = api_url.trim_start_matches("http://");
     let host = host.split(':').next().unwrap_or(host);
     driver.insert("id".into(), id.into());
-    driver.insert("base".into(), format!("{api_url}/v1").into());
+    if let Some(auth) = driver.get_mut("auth").and_then(Value::as_table_mut)
+        && auth.contains_key("token_url")
+    {
+        auth.insert("token_url".into(), format!("{base}/token").into());
+    }
+    driver.insert("base".into(), base.into());
     driver.insert("allow_hosts".into(), Value::Array(vec![host.into()]));
     let give_up = if id == LETTER_HASTY {
         timing.hasty
@@ -69,7 +82,7 @@ mod tests {
 
     #[test]
     fn the_variants_differ_from_the_shipped_driver_in_address_and_time_only() {
-        let shipped: Table = SHIPPED.parse().unwrap();
+        let shipped: Table = SHIPPED_LETTER.parse().unwrap();
         let text = variant(LETTER, "http://127.0.0.1:9", &Timing::QUICK).unwrap();
         let local: Table = text.parse().unwrap();
         for key in ["auth", "idempotency", "step", "retry_after"] {

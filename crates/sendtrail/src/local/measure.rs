@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use sendtrail_simulator::crm::{Seed, SeedRecord};
+use sendtrail_simulator::crm::{Seed, SeedRecord, Switches};
 use serde_json::{Map, json};
 use thiserror::Error;
 
@@ -57,6 +57,7 @@ pub(crate) async fn measure(arguments: &MeasureArguments) -> Result<ExitCode, Me
         data: data.path().to_owned(),
         timing: Timing::QUICK,
         scheduled: false,
+        switches: Switches::default(),
     })
     .await?;
     println!(

@@ -11,7 +11,7 @@ mod stack;
 
 pub(crate) use command::{LocalArguments, functions_folder, run};
 pub(crate) use config::Timing;
-pub(crate) use drivers::{LETTER, LETTER_BLIND, LETTER_HASTY};
+pub(crate) use drivers::{DRAFT, LETTER, LETTER_BLIND, LETTER_HASTY};
 pub(crate) use endpoints::{Endpoints, SigningKey};
 pub(crate) use measure::{MeasureArguments, measure};
 pub(crate) use pdf::sample_pdf;

@@ -1,13 +1,16 @@
 //! Starts and stops a local stack.
 
 use std::collections::BTreeMap;
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sendtrail_host::{CorsConfig, FunctionSpec, Host, HostError, LogSink, Schedule, UrlConfig};
 use sendtrail_signature::{Secret, SecretError};
-use sendtrail_simulator::crm::{Crm, CrmConfig, CrmError, CrmHandle, Seed, SeedFile, SeedRecord};
+use sendtrail_simulator::crm::{
+    Crm, CrmConfig, CrmError, CrmHandle, Seed, SeedFile, SeedRecord, Switches,
+};
 use sendtrail_simulator::send_api::{SendApi, SendApiConfig, SendApiError};
 use thiserror::Error;
 
@@ -26,6 +29,9 @@ pub(crate) enum LocalError {
         /// Why.
         source: io::Error,
     },
+    /// Another stack runs on the same data.
+    #[error("{0} is in use by another local stack: end it, or name another folder with --data")]
+    InUse(PathBuf),
     /// The functions are not built.
     #[error("{0} is not there: build the functions first, or name their folder with --functions")]
     NotBuilt(PathBuf),
@@ -69,6 +75,8 @@ pub(crate) struct StackOptions {
     pub(crate) timing: Timing,
     /// Whether the poller is called by a schedule.
     pub(crate) scheduled: bool,
+    /// How the CRM answers where nobody knows how it does.
+    pub(crate) switches: Switches,
 }
 
 /// A running local stack. Dropping it ends every process it started.
@@ -81,6 +89,8 @@ pub(crate) struct LocalStack {
     pub(crate) host: Host,
     /// Where it is reached.
     pub(crate) endpoints: Endpoints,
+    /// Held as long as the stack runs.
+    _lock: File,
 }
 
 impl LocalStack {
@@ -88,11 +98,12 @@ impl LocalStack {
     pub(crate) async fn start(options: &StackOptions) -> Result<Self, LocalError> {
         let data = std::path::absolute(&options.data)
             .map_err(|source| LocalError::file(&options.data, source))?;
+        let lock = lock(&data)?;
         let secrets_folder = data.join("secrets");
         let secrets = secrets::ensure(&secrets_folder)
             .map_err(|source| LocalError::file(&secrets_folder, source))?;
         let ports = Ports::of_last_start(&data);
-        let crm = start_crm(&data, &secrets, ports.crm).await?;
+        let crm = start_crm(&data, &secrets, ports.crm, &options.switches).await?;
         let send_api = start_send_api(&data, &secrets, ports.send_api).await?;
         let configuration = write_configuration(&data, &crm, &send_api, &options.timing)?;
         let source = source_record(&data, &crm)?;
@@ -133,6 +144,7 @@ impl LocalStack {
             send_api,
             host,
             endpoints,
+            _lock: lock,
         })
     }
 
@@ -141,6 +153,18 @@ impl LocalStack {
         self.host.shutdown().await;
         self.send_api.shutdown().await;
         self.crm.shutdown().await;
+    }
+}
+
+/// One stack for each data folder; the lock goes with the process, however it ends.
+fn lock(data: &Path) -> Result<File, LocalError> {
+    let path = data.join("lock");
+    let failed = |source| LocalError::file(&path, source);
+    let file = File::create(&path).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(LocalError::InUse(data.to_owned())),
+        Err(TryLockError::Error(source)) => Err(failed(source)),
     }
 }
 
@@ -196,9 +220,11 @@ async fn start_crm(
     data: &Path,
     secrets: &BTreeMap<&str, String>,
     port: u16,
+    switches: &Switches,
 ) -> Result<CrmHandle, LocalError> {
     let config = CrmConfig {
         port,
+        switches: switches.clone(),
         file: Some(data.join("crm.sqlite")),
         clients: vec![config::client(|name| secrets[name].clone())],
         ..CrmConfig::default()
@@ -228,7 +254,12 @@ fn write_configuration(
 ) -> Result<PathBuf, LocalError> {
     drivers::write(&data.join("drivers"), send_api, timing)?;
     let path = data.join("sendtrail.toml");
-    let text = config::text(crm.url(), data, timing, &secrets::NAMES);
+    // An installation sets this above what `sendtrail zoho check` measured.
+    let list_lag = match crm.switches().list_lag_seconds {
+        0 => timing.list_lag.to_owned(),
+        seconds => format!("{}s", seconds.saturating_add(1)),
+    };
+    let text = config::text(crm.url(), data, timing, &list_lag, &secrets::NAMES);
     std::fs::write(&path, text).map_err(|source| LocalError::file(&path, source))?;
     Ok(path)
 }

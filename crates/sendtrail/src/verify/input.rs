@@ -112,9 +112,6 @@ fn check(args: &VerifyArguments) -> Result<(), Failure> {
         (true, _) if no_keys => Err(usage(
             "give the keys: --secret-env, --secret-file, or --function with a configuration",
         )),
-        (false, true) if args.body.is_none() && args.id.is_some() => {
-            Err(usage("--id is of no use without --signature or --headers"))
-        }
         _ => Ok(()),
     }
 }

@@ -27,7 +27,7 @@ const CLOCK: &str = "Sign right before sending, and set the signer's clock (NTP)
 const BODY: &str =
     "Sign a body that is JSON as the route expects it; the answer's errors name the wrong places.";
 
-const REASONS: [Words; 27] = [
+const REASONS: [Words; 31] = [
     words("missing_id", "webhook-id is missing or empty", HEADERS),
     words(
         "missing_timestamp",
@@ -155,9 +155,29 @@ const REASONS: [Words; 27] = [
         "Send less: a signed body has at most 64 KiB.",
     ),
     words(
-        "body_base64",
+        "body_not_base64",
         "the body's base64 could not be decoded; the signature was not looked at",
         "Send the body as it is; only the gateway puts it into base64.",
+    ),
+    words(
+        "token_missing",
+        "this route takes the token of the save answer, not a signature, and none came",
+        "Send it as authorization: Bearer and the token.",
+    ),
+    words(
+        "receipt_missing",
+        "the confirm needs the receipt of the preview answer, and none came",
+        "Send it in the header sendtrail-receipt.",
+    ),
+    words(
+        "token_expired",
+        "the token, ticket or receipt is too old; this is not about a signature",
+        "Save again: the answer has new tokens.",
+    ),
+    words(
+        "token_other_rev",
+        "the token, ticket or receipt is of an earlier save; this is not about a signature",
+        "Use the tokens of the last save answer, and the receipt of a preview made with them.",
     ),
 ];
 

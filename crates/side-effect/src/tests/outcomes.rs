@@ -80,7 +80,7 @@ async fn a_rejected_send_fails_and_stays_failed() {
     let seen = rig.press("press-1", &id).await;
     assert_eq!(
         seen.body,
-        json!({"history_id": id.as_str(), "state": "failed", "outcome": "rejected"})
+        json!({"history_id": id.as_str(), "state": "failed", "outcome": "rejected", "reason": "detail of the API"})
     );
     assert_eq!(seen.metrics["outcome_rejected"], 1);
     let again = rig.press("press-2", &id).await;
@@ -98,7 +98,7 @@ async fn an_unknown_outcome_is_served_and_warned_about_and_never_sent_again() {
     assert_eq!(seen.status, 200);
     assert_eq!(
         seen.body,
-        json!({"history_id": id.as_str(), "state": "sending", "outcome": "unknown"})
+        json!({"history_id": id.as_str(), "state": "sending", "outcome": "unknown", "reason": "detail of the API"})
     );
     assert_eq!(seen.metrics["outcome_unknown"], 1);
     let warnings = rig.lines_at("WARN");
@@ -122,7 +122,7 @@ async fn what_was_not_sent_may_be_pressed_again_by_a_person() {
     let seen = rig.press("press-1", &id).await;
     assert_eq!(
         seen.body,
-        json!({"history_id": id.as_str(), "state": "confirmed", "outcome": "not_sent", "retry_after": 30})
+        json!({"history_id": id.as_str(), "state": "confirmed", "outcome": "not_sent", "reason": "detail of the API", "retry_after": 30})
     );
     assert_eq!(seen.metrics["outcome_not_sent"], 1);
     rig.driver().will_submit(accepted("ltr_1"));
@@ -132,7 +132,7 @@ async fn what_was_not_sent_may_be_pressed_again_by_a_person() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_driver_that_cannot_prepare_leaves_the_record_alone() {
+async fn a_driver_that_cannot_prepare_claims_nothing_and_the_record_says_why() {
     let rig = Rig::new();
     let id = rig.confirmed("save-1").await;
     let (before, writes) = (rig.row(&id), rig.memory.writes());
@@ -140,10 +140,18 @@ async fn a_driver_that_cannot_prepare_leaves_the_record_alone() {
     let seen = rig.press("press-1", &id).await;
     assert_eq!(
         seen.body,
-        json!({"history_id": id.as_str(), "state": "confirmed", "outcome": "not_sent"})
+        json!({"history_id": id.as_str(), "state": "confirmed", "outcome": "not_sent", "reason": "detail of the API"})
     );
-    rig.assert_untouched(writes);
-    assert_eq!(rig.row(&id), before);
+    // The record says why, and stays as sendable as it was.
+    assert_eq!(rig.memory.writes(), writes + 1);
+    let row = rig.row(&id);
+    assert_eq!(row.state, before.state);
+    let progress = row.progress.unwrap_or_default();
+    assert!(
+        progress.contains("not_prepared") && progress.contains("detail of the API"),
+        "{progress}"
+    );
+    assert!(!progress.contains("\"claim\""), "{progress}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -157,7 +165,7 @@ async fn the_same_press_again_sends_nothing() {
     assert_eq!(seen.status, 200);
     assert_eq!(
         seen.body,
-        json!({"history_id": id.as_str(), "state": "accepted", "repeated": true})
+        json!({"history_id": id.as_str(), "state": "accepted", "outcome": "accepted", "repeated": true})
     );
     assert_eq!(seen.metrics["repeated"], 1);
     assert_eq!(seen.metrics["outcome"], "none");

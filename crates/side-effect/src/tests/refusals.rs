@@ -105,6 +105,18 @@ async fn a_twin_is_named_and_passes_once_the_signer_names_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_misspelt_key_does_not_pass_for_none() {
+    let rig = Rig::new();
+    let id = rig.confirmed("save-1").await;
+    let writes = rig.memory.writes();
+    let mut body = send_body(&id);
+    body["agian_of"] = json!("1");
+    let seen = rig.post("press-1", &body).await;
+    seen.assert_problem(422, "invalid_request");
+    rig.assert_untouched(writes);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_unknown_driver_is_refused() {
     let rig = Rig::new();
     let id = rig

@@ -14,7 +14,7 @@ use super::files::{broken_upload, file_part};
 use super::records::{missing, parse_id, touch};
 use super::reply::{Problem, Reply};
 use super::store::Attachment;
-use super::{API_USER, App, render_seconds};
+use super::{API_USER, App, Zone, render_seconds};
 
 pub(crate) fn routes() -> Router<Arc<App>> {
     Router::new()
@@ -63,7 +63,7 @@ async fn add(
     }
     let item = json!({
         "code": "SUCCESS",
-        "details": {"id": made.to_string(), "Created_Time": render_seconds(now_ms.div_euclid(1000), app.config.zone_minutes)},
+        "details": {"id": made.to_string(), "Created_Time": render_seconds(now_ms.div_euclid(1000), app.look().zone)},
         "message": "attachment uploaded successfully",
         "status": "success",
     });
@@ -94,7 +94,7 @@ async fn list(
     }
     let wanted: Vec<&str> = fields.split(',').map(str::trim).collect();
     let shown = |one: &Attachment| {
-        let whole = show(one, record, app.config.zone_minutes);
+        let whole = show(one, record, app.look().zone);
         let mut kept = serde_json::Map::new();
         kept.insert("id".into(), whole["id"].clone());
         for name in &wanted {
@@ -112,7 +112,7 @@ async fn list(
     ))
 }
 
-fn show(one: &Attachment, record: i64, zone: i32) -> Value {
+fn show(one: &Attachment, record: i64, zone: Zone) -> Value {
     let time = render_seconds(one.created_ms.div_euclid(1000), zone);
     json!({
         "id": one.id.to_string(),

@@ -72,9 +72,34 @@ impl Clock {
     }
 }
 
-/// `YYYY-MM-DDThh:mm:ss±hh:mm` in a fixed offset, the only form the CRM writes.
-pub(crate) fn render_seconds(seconds: i64, zone_minutes: i32) -> String {
+/// The offset that date-time texts are written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Zone {
+    /// Minutes from UTC.
+    Minutes(i32),
+    /// UTC, written as `Z`.
+    Zulu,
+}
+
+impl Default for Zone {
+    fn default() -> Self {
+        Self::Minutes(0)
+    }
+}
+
+impl From<i32> for Zone {
+    fn from(minutes: i32) -> Self {
+        Self::Minutes(minutes)
+    }
+}
+
+/// `YYYY-MM-DDThh:mm:ss±hh:mm` in a fixed offset, or with `Z`.
+pub(crate) fn render_seconds(seconds: i64, zone: impl Into<Zone>) -> String {
     let moment = Timestamp::from_second(seconds).unwrap_or_default();
+    let zone_minutes = match zone.into() {
+        Zone::Minutes(minutes) => minutes,
+        Zone::Zulu => return moment.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+    };
     let offset = Offset::from_seconds(zone_minutes.saturating_mul(60)).unwrap_or(Offset::UTC);
     let local = moment.to_zoned_datetime(TimeZone::fixed(offset));
     local.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()

@@ -6,8 +6,11 @@ use serde_json::{Map, Value, json};
 use super::config::{FieldKind, FieldSpec, ModuleSpec};
 use super::reply::Problem;
 use super::store::{Fields, Record, Store, Version};
-use super::switches::{DuplicateDetails, FileField, LengthUnit, Picklist, Switches, UnknownField};
-use super::{API_USER, parse_seconds, render_seconds};
+use super::switches::{
+    DuplicateDetails, EmptyValue, FileField, IdForm, LengthUnit, Picklist, Switches, TextStorage,
+    UnknownField,
+};
+use super::{API_USER, Zone, parse_seconds, render_seconds};
 
 /// How incoming values are judged.
 #[derive(Clone, Copy)]
@@ -135,7 +138,22 @@ fn fitting(rules: Rules<'_>, spec: &FieldSpec, text: &str) -> Result<Value, Prob
             rules.index,
             &json!({"maximum_length": longest}),
         )),
-        _ => Ok(text.into()),
+        _ => Ok(stored_text(rules.switches.text_storage, text).into()),
+    }
+}
+
+/// What becomes of a text on its way into the record.
+fn stored_text(how: TextStorage, text: &str) -> String {
+    match how {
+        TextStorage::Verbatim => text.to_owned(),
+        TextStorage::NoFourByte => text
+            .chars()
+            .map(|c| if c.len_utf8() == 4 { '?' } else { c })
+            .collect(),
+        TextStorage::HtmlEscaped => text
+            .replace('&', "&amp;")
+            .replace('<', "&lt;")
+            .replace('>', "&gt;"),
     }
 }
 
@@ -279,10 +297,27 @@ pub(crate) fn kind_of(module: &ModuleSpec, name: &str) -> Option<FieldKind> {
     }
 }
 
+/// How times and ids are written in one answer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Look {
+    pub(crate) zone: Zone,
+    pub(crate) id_form: IdForm,
+}
+
+impl Look {
+    pub(crate) fn id(self, id: i64) -> Value {
+        match self.id_form {
+            IdForm::Text => id.to_string().into(),
+            IdForm::Number => id.into(),
+        }
+    }
+}
+
 /// How a record is shown.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Showing {
-    pub(crate) zone_minutes: i32,
+    pub(crate) look: Look,
+    pub(crate) empty: EmptyValue,
     /// Longest rich text, in characters.
     pub(crate) rich_cut: Option<usize>,
     /// Longest large text, in characters.
@@ -297,9 +332,9 @@ pub(crate) fn show_field(
     version: &Version,
     name: &str,
 ) -> Option<Value> {
-    let zone = showing.zone_minutes;
+    let zone = showing.look.zone;
     let shown = match name {
-        "id" => record.id.to_string().into(),
+        "id" => showing.look.id(record.id),
         "Created_Time" => render_seconds(record.created_ms.div_euclid(1000), zone).into(),
         "Modified_Time" => render_seconds(version.modified_s, zone).into(),
         "Created_By" | "Owner" => person(&record.created_by),
@@ -314,10 +349,25 @@ pub(crate) fn show_field(
 }
 
 fn show_value(showing: Showing, kind: &FieldKind, stored: &Value) -> Value {
+    if stored.is_null() && showing.empty == EmptyValue::EmptyText {
+        return match kind {
+            FieldKind::FileUpload { .. } => json!([]),
+            FieldKind::Text { .. }
+            | FieldKind::SmallText
+            | FieldKind::LargeText
+            | FieldKind::RichText
+            | FieldKind::Picklist(_)
+            | FieldKind::DateTime
+            | FieldKind::Integer
+            | FieldKind::Decimal
+            | FieldKind::Boolean
+            | FieldKind::Person => json!(""),
+        };
+    }
     match (kind, stored) {
-        (FieldKind::DateTime, Value::Number(number)) => number.as_i64().map_or(Value::Null, |s| {
-            render_seconds(s, showing.zone_minutes).into()
-        }),
+        (FieldKind::DateTime, Value::Number(number)) => number
+            .as_i64()
+            .map_or(Value::Null, |s| render_seconds(s, showing.look.zone).into()),
         (FieldKind::RichText, Value::String(text)) => cut(text, showing.rich_cut).into(),
         (FieldKind::LargeText, Value::String(text)) => cut(text, showing.long_cut).into(),
         (_, other) => other.clone(),
@@ -351,6 +401,6 @@ pub(crate) fn show_record(
             shown.insert((*name).to_owned(), value);
         }
     }
-    shown.insert("id".into(), record.id.to_string().into());
+    shown.insert("id".into(), showing.look.id(record.id));
     shown.into()
 }

@@ -11,11 +11,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::auth::Caller;
-use super::records::parse_id;
+use super::records::{parse_id, touch};
 use super::reply::{Problem, Reply};
 use super::store::{Store, StoredFile};
 use super::switches::Switches;
-use super::{App, random_hex};
+use super::{API_USER, App, random_hex};
 
 const MOST_FILES: usize = 10;
 /// Ten files of 20 MB and their envelope.
@@ -158,8 +158,13 @@ async fn download_field(
         .flatten()
         .find(|entry| entry["id"] == wanted.as_str())
         .and_then(|entry| entry["File_Id__s"].as_str());
-    entry.map_or_else(
-        || Ok(Reply::empty(StatusCode::NO_CONTENT)),
-        |file_id| send_file(&app, file_id),
-    )
+    let Some(file_id) = entry else {
+        return Ok(Reply::empty(StatusCode::NO_CONTENT));
+    };
+    let reply = send_file(&app, file_id);
+    if app.switches().download_bumps {
+        let now_ms = app.clock.now_ms();
+        touch(&mut app.store(), &module.name, id, API_USER, now_ms)?;
+    }
+    reply
 }

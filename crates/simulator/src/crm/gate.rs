@@ -16,6 +16,7 @@ use super::clock::http_date;
 use super::faults::{Fault, FaultKind};
 use super::reply::{Credits, Problem, Reply};
 use super::store::LogLine;
+use super::switches::DateHeader;
 use crate::net::Connection;
 
 const REMAINING: HeaderName = HeaderName::from_static("x-api-credits-remaining");
@@ -24,7 +25,15 @@ const LARGEST: usize = 128 * 1024 * 1024;
 /// Puts the CRM's clock into every answer.
 pub(crate) async fn date(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
-    if let Ok(value) = HeaderValue::from_str(&http_date(app.clock.now_ms())) {
+    let switches = app.switches();
+    let ahead_ms = switches.date_ahead_seconds.saturating_mul(1000);
+    let date = http_date(app.clock.now_ms().saturating_add(ahead_ms));
+    if switches.date_header == DateHeader::Absent {
+        // The server would put one there by itself; an empty one tells as little as none.
+        response
+            .headers_mut()
+            .insert(header::DATE, HeaderValue::from_static(""));
+    } else if let Ok(value) = HeaderValue::from_str(&date) {
         response.headers_mut().insert(header::DATE, value);
     }
     response

@@ -6,6 +6,7 @@ mod clock;
 mod config;
 mod control;
 mod coql;
+mod doubts;
 mod faults;
 mod fields;
 mod files;
@@ -19,6 +20,7 @@ mod switches;
 mod update;
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -33,20 +35,23 @@ pub use config::{
     STATES,
 };
 pub use control::{CreditState, RawRecord};
+pub use doubts::{Doubt, DoubtKind};
 pub use faults::{Fault, FaultKind, FaultMatch};
 pub use seed::{Seed, SeedFile, SeedRecord, Seeded, SeededFile, SeededRecord};
 pub use store::LogLine;
 pub use switches::{
-    ConflictBody, CoqlNulls, CoqlQuote, CoqlText, DuplicateDetails, ExpiryUnit, FileField, Guard,
-    InvalidToken, LengthUnit, LimitBody, MalformedGuard, MissingRecord, Picklist, Switches, Unique,
-    UnknownField,
+    ConflictBody, CoqlCount, CoqlIdRange, CoqlNulls, CoqlQuote, CoqlText, DateHeader,
+    DuplicateDetails, EmptyValue, ExpiryUnit, FileField, Guard, GuardEqual, IdForm, InvalidToken,
+    LengthUnit, LimitBody, MalformedGuard, MissingRecord, Picklist, Switches, TextStorage,
+    TimeForm, Unique, UnknownField,
 };
 
-pub(crate) use clock::{parse_seconds, render_seconds};
+pub(crate) use clock::{Zone, parse_seconds, render_seconds};
 pub(crate) use control::local_only;
 
 use crate::net::{Connection, CuttingListener};
 use faults::Faults;
+use fields::Look;
 use limits::{Ledger, Load};
 use store::Store;
 
@@ -118,11 +123,30 @@ pub(crate) struct App {
     store: Mutex<Store>,
     ledger: Ledger,
     load: Load,
+    answers: AtomicU32,
 }
 
 impl App {
     fn switches(&self) -> Switches {
         lock(&self.switches).clone()
+    }
+
+    /// How the next answer writes times and ids.
+    fn look(&self) -> Look {
+        let switches = self.switches();
+        let minutes = self.config.zone_minutes;
+        let zone = match switches.time_form {
+            TimeForm::UserZone => minutes.into(),
+            TimeForm::Utc => Zone::Zulu,
+            TimeForm::Flipping => {
+                let odd = self.answers.fetch_add(1, Ordering::Relaxed) % 2 == 1;
+                Zone::Minutes(minutes + if odd { 60 } else { 0 })
+            }
+        };
+        Look {
+            zone,
+            id_form: switches.id_form,
+        }
     }
 
     fn store(&self) -> MutexGuard<'_, Store> {
@@ -167,6 +191,7 @@ impl Crm {
             store: Mutex::new(store),
             ledger,
             load: Load::default(),
+            answers: AtomicU32::new(0),
             config,
         });
         let service = router(&app).into_make_service_with_connect_info::<Connection>();

@@ -13,16 +13,17 @@ use serde_json::{Value, json};
 
 use super::auth::Caller;
 use super::config::ModuleSpec;
-use super::fields::{Rules, Showing, check_unique, merge, person, show_record};
+use super::fields::{Look, Rules, Showing, check_unique, merge, person, show_record};
 use super::reply::{Problem, Reply};
 use super::store::{Fields, Record, Store};
 use super::switches::{MissingRecord, Switches, Unique};
 use super::{API_USER, App, parse_seconds, render_seconds, update};
 
 pub(crate) fn routes() -> Router<Arc<App>> {
-    Router::new()
-        .route("/crm/v8/{module}", post(create))
-        .route("/crm/v8/{module}/{id}", get(read).put(update::update))
+    Router::new().route("/crm/v8/{module}", post(create)).route(
+        "/crm/v8/{module}/{id}",
+        get(read).put(update::update).delete(delete),
+    )
 }
 
 /// A write request: `data` and whether `trigger` is `[]`.
@@ -101,8 +102,8 @@ async fn create(
             lenient: false,
         };
         let made = create_one(&app, rules, incoming).await;
-        if let (Ok(id), false) = (&made, body.quiet) {
-            workflow(&app, &switches, &module.name, *id);
+        if let Ok(id) = &made {
+            automation(&app, &switches, &module.name, *id, body.quiet);
         }
         items.push(made);
     }
@@ -128,8 +129,10 @@ async fn create_one(app: &App, rules: Rules<'_>, incoming: &Fields) -> Result<i6
     let fields = {
         let mut store = app.store();
         let fields = merge(rules, &mut store, &Fields::new(), incoming)?;
-        check_unique(rules, &store, &fields, None)?;
-        if rules.switches.unique == Unique::Atomic {
+        if rules.switches.unique != Unique::Ignored {
+            check_unique(rules, &store, &fields, None)?;
+        }
+        if rules.switches.unique != Unique::Racy {
             return insert(&mut store, rules.module, fields, API_USER, rules.now_ms);
         }
         fields
@@ -165,7 +168,7 @@ fn answer(app: &App, module: &str, items: &[Result<i64, Problem>]) -> Reply {
     let store = app.store();
     let item = |made: &Result<i64, Problem>| match made {
         Ok(id) => store.any(module, *id).map_or(Value::Null, |record| {
-            success("record added", record, app.config.zone_minutes)
+            success("record added", record, app.look())
         }),
         Err(problem) => problem.item(),
     };
@@ -180,23 +183,32 @@ fn answer(app: &App, module: &str, items: &[Result<i64, Problem>]) -> Reply {
 }
 
 /// What a write says about the record it wrote.
-pub(crate) fn written(record: &Record, zone: i32) -> Value {
+pub(crate) fn written(record: &Record, look: Look) -> Value {
+    let zone = look.zone;
     json!({
         "Modified_Time": render_seconds(record.now.modified_s, zone),
         "Modified_By": person(&record.now.modified_by),
         "Created_Time": render_seconds(record.created_ms.div_euclid(1000), zone),
-        "id": record.id.to_string(),
+        "id": look.id(record.id),
         "Created_By": person(&record.created_by),
     })
 }
 
-pub(crate) fn success(message: &str, record: &Record, zone: i32) -> Value {
-    json!({"code": "SUCCESS", "details": written(record, zone), "message": message, "status": "success"})
+pub(crate) fn success(message: &str, record: &Record, look: Look) -> Value {
+    json!({"code": "SUCCESS", "details": written(record, look), "message": message, "status": "success"})
 }
 
-/// Lets a workflow edit the record a moment after a write that did not suppress it.
-pub(crate) fn workflow(app: &Arc<App>, switches: &Switches, module: &str, id: i64) {
-    if !switches.workflow_bump {
+/// Lets the CRM itself edit the record a moment after a write: a workflow where the write did not suppress
+/// it, or a recalculation, which nothing suppresses.
+pub(crate) fn automation(
+    app: &Arc<App>,
+    switches: &Switches,
+    module: &str,
+    id: i64,
+    suppressed: bool,
+) {
+    let by_workflow = switches.workflow_bump && !suppressed;
+    if !by_workflow && !switches.recalculation_bump {
         return;
     }
     let (app, module) = (Arc::clone(app), module.to_owned());
@@ -230,6 +242,27 @@ pub(crate) fn touch(
         return Ok(());
     };
     store.replace(module, id, fields, false, by, now_ms)
+}
+
+/// Puts one record into the recycle bin.
+async fn delete(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path((module, id)): Path<(String, String)>,
+) -> Result<Reply, Problem> {
+    caller.need_records(&module, "DELETE")?;
+    let module = app.module(&module).ok_or_else(Problem::no_such_module)?;
+    let id = parse_id(&id).ok_or_else(Problem::no_such_id)?;
+    let mut store = app.store();
+    let fields = store
+        .live(&module.name, id)
+        .map(|record| (*record.now.fields).clone());
+    let Some(fields) = fields else {
+        return Ok(Problem::no_such_id().wrapped());
+    };
+    store.replace(&module.name, id, fields, true, API_USER, app.clock.now_ms())?;
+    let item = json!({"code": "SUCCESS", "details": {"id": app.look().id(id)}, "message": "record deleted", "status": "success"});
+    Ok(Reply::json(StatusCode::OK, json!({"data": [item]})))
 }
 
 #[derive(Deserialize)]
@@ -276,7 +309,8 @@ async fn read(
         return Ok(Reply::empty(StatusCode::NOT_MODIFIED));
     }
     let showing = Showing {
-        zone_minutes: app.config.zone_minutes,
+        look: app.look(),
+        empty: app.switches().empty_value,
         rich_cut: Some(500),
         long_cut: None,
     };

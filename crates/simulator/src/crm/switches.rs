@@ -6,11 +6,17 @@ use serde::{Deserialize, Serialize};
 /// How the answers that nobody could verify turn out. The default of each is the likelier one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a point of its own and no part of a state"
+)]
 pub struct Switches {
     /// What `If-Unmodified-Since` does.
     pub guard: Guard,
     /// With a racy guard or unique check: milliseconds between the check and the write.
     pub guard_race_ms: u64,
+    /// Whether a write on the very version of the record passes.
+    pub guard_equal: GuardEqual,
     /// What a malformed `If-Unmodified-Since` leads to.
     pub malformed_guard: MalformedGuard,
     /// Where the 412 body keeps its item.
@@ -33,6 +39,11 @@ pub struct Switches {
     pub workflow_bump: bool,
     /// Milliseconds from the write to that workflow's edit.
     pub workflow_delay_ms: u64,
+    /// Whether the CRM edits a record by itself after every write, whatever its `trigger` (a roll-up, a
+    /// formula), as late as a workflow.
+    pub recalculation_bump: bool,
+    /// Whether downloading a file of a file-upload field moves `Modified_Time` of its record.
+    pub download_bumps: bool,
     /// Whether adding an attachment moves `Modified_Time` of its record.
     pub attachment_bumps: bool,
     /// What a new array in a file-upload field does to the files already there.
@@ -45,6 +56,18 @@ pub struct Switches {
     pub duplicate_details: DuplicateDetails,
     /// The unit in which text lengths are counted.
     pub length_unit: LengthUnit,
+    /// What becomes of a text on its way into a record.
+    pub text_storage: TextStorage,
+    /// How an empty field reads back.
+    pub empty_value: EmptyValue,
+    /// How record ids are written.
+    pub id_form: IdForm,
+    /// How date-times are written.
+    pub time_form: TimeForm,
+    /// Whether answers carry a `Date`.
+    pub date_header: DateHeader,
+    /// Seconds by which `Date` is ahead of the clock that gives `Modified_Time`.
+    pub date_ahead_seconds: i64,
     /// What a picklist does with a value it does not know.
     pub picklist: Picklist,
     /// What happens to a field name the module does not have.
@@ -57,6 +80,10 @@ pub struct Switches {
     pub coql_nulls: CoqlNulls,
     /// Whether COQL lets a large multi-line field be filtered.
     pub coql_filters_large_text: bool,
+    /// What COQL does with `COUNT(id)`.
+    pub coql_count: CoqlCount,
+    /// Whether COQL compares ids with `<` and `>`.
+    pub coql_id_range: CoqlIdRange,
     /// Seconds for which a list still serves the row as it was before a write.
     pub list_lag_seconds: u64,
     /// Characters at which a list cuts long text; absent: it does not.
@@ -70,6 +97,7 @@ impl Default for Switches {
         Self {
             guard: Guard::default(),
             guard_race_ms: 100,
+            guard_equal: GuardEqual::default(),
             malformed_guard: MalformedGuard::default(),
             conflict_body: ConflictBody::default(),
             missing_record: MissingRecord::default(),
@@ -81,18 +109,28 @@ impl Default for Switches {
             live_tokens: 15,
             workflow_bump: false,
             workflow_delay_ms: 1000,
+            recalculation_bump: false,
+            download_bumps: false,
             attachment_bumps: false,
             file_field: FileField::default(),
             unbound_file_seconds: None,
             unique: Unique::default(),
             duplicate_details: DuplicateDetails::default(),
             length_unit: LengthUnit::default(),
+            text_storage: TextStorage::default(),
+            empty_value: EmptyValue::default(),
+            id_form: IdForm::default(),
+            time_form: TimeForm::default(),
+            date_header: DateHeader::default(),
+            date_ahead_seconds: 0,
             picklist: Picklist::default(),
             unknown_field: UnknownField::default(),
             coql_text: CoqlText::default(),
             coql_quote: CoqlQuote::default(),
             coql_nulls: CoqlNulls::default(),
             coql_filters_large_text: false,
+            coql_count: CoqlCount::default(),
+            coql_id_range: CoqlIdRange::default(),
             list_lag_seconds: 0,
             list_cuts_long_text: None,
             latency_ms: 0,
@@ -123,6 +161,15 @@ choice! {
         Racy,
         /// The header has no effect.
         Ignored,
+    }
+}
+choice! {
+    /// Whether a write on the very version of the record passes.
+    GuardEqual {
+        /// It passes, and so does a second write within the second of that version.
+        Passes,
+        /// It meets a conflict, as where versions are finer inside than in their text.
+        Conflicts,
     }
 }
 choice! {
@@ -197,6 +244,8 @@ choice! {
         Atomic,
         /// Two at once may both pass.
         Racy,
+        /// The field is not unique at all.
+        Ignored,
     }
 }
 choice! {
@@ -217,6 +266,75 @@ choice! {
         Utf16,
         /// UTF-8 bytes.
         Bytes,
+    }
+}
+choice! {
+    /// What becomes of a text on its way into a record.
+    TextStorage {
+        /// It is stored as it came.
+        Verbatim,
+        /// Characters of four bytes become question marks.
+        NoFourByte,
+        /// `&`, `<` and `>` become entities.
+        HtmlEscaped,
+    }
+}
+choice! {
+    /// How an empty field reads back.
+    EmptyValue {
+        /// As `null`.
+        Null,
+        /// As `""`, and `[]` for files.
+        EmptyText,
+    }
+}
+choice! {
+    /// How record ids are written.
+    IdForm {
+        /// As text.
+        Text,
+        /// As a number, of which many readers lose the last digits.
+        Number,
+    }
+}
+choice! {
+    /// How date-times are written.
+    TimeForm {
+        /// With the offset of the user's zone.
+        UserZone,
+        /// In UTC, with `Z`.
+        Utc,
+        /// With an offset that changes from answer to answer, as around a change of the clocks.
+        Flipping,
+    }
+}
+choice! {
+    /// Whether answers carry a `Date`.
+    DateHeader {
+        /// They do.
+        Present,
+        /// It is empty.
+        Absent,
+    }
+}
+choice! {
+    /// What COQL does with `COUNT(id)`.
+    CoqlCount {
+        /// The answer names it as it was asked.
+        AsAsked,
+        /// The answer names it in lower case.
+        LowerCase,
+        /// 400 `INVALID_QUERY`.
+        Refused,
+    }
+}
+choice! {
+    /// Whether COQL compares ids with `<` and `>`.
+    CoqlIdRange {
+        /// It does.
+        Allowed,
+        /// 400 `INVALID_QUERY`.
+        Refused,
     }
 }
 choice! {

@@ -10,10 +10,12 @@ use serde_json::json;
 
 use super::auth::Caller;
 use super::fields::{Rules, check_unique, merge};
-use super::records::{WriteBody, parse_id, success, workflow, written};
+use super::records::{WriteBody, automation, parse_id, success, written};
 use super::reply::{Problem, Reply};
 use super::store::{Fields, Store};
-use super::switches::{ConflictBody, Guard, MalformedGuard, Switches};
+use super::switches::{
+    ConflictBody, Guard, GuardEqual, MalformedGuard, Switches, TimeForm, Unique,
+};
 use super::{API_USER, App, parse_seconds};
 
 const HEADER: &str = "if-unmodified-since";
@@ -59,11 +61,9 @@ async fn write(
     store_fields(app, &mut store, (module, id), incoming, &switches).map_err(wrapped)?;
     let written = store
         .any(module, id)
-        .map(|record| success("record updated", record, app.config.zone_minutes));
+        .map(|record| success("record updated", record, app.look()));
     drop(store);
-    if !body.quiet {
-        workflow(app, &switches, module, id);
-    }
+    automation(app, &switches, module, id, body.quiet);
     Ok(Reply::json(StatusCode::OK, json!({"data": [written]})))
 }
 
@@ -72,7 +72,13 @@ fn guard_of(headers: &HeaderMap, switches: &Switches) -> Result<Option<i64>, Pro
     let Some(value) = headers.get(HEADER) else {
         return Ok(None);
     };
-    let Some(instant) = value.to_str().ok().and_then(parse_seconds) else {
+    let text = value.to_str().unwrap_or_default();
+    // Who writes `Z` also reads it.
+    let text = match text.strip_suffix('Z') {
+        Some(plain) if switches.time_form == TimeForm::Utc => format!("{plain}+00:00"),
+        _ => text.to_owned(),
+    };
+    let Some(instant) = parse_seconds(&text) else {
         return match switches.malformed_guard {
             MalformedGuard::Ignored => Ok(None),
             MalformedGuard::Refused => {
@@ -86,7 +92,7 @@ fn guard_of(headers: &HeaderMap, switches: &Switches) -> Result<Option<i64>, Pro
 }
 
 /// Refuses a missing record, and one modified in a later second than the guard names. A second write in the
-/// guard's own second passes, as it does in the real system.
+/// guard's own second passes, unless a switch says otherwise.
 fn check(
     app: &App,
     store: &Store,
@@ -98,14 +104,18 @@ fn check(
     let Some(record) = store.live(module, id) else {
         return Err(Problem::no_such_id().wrapped());
     };
-    if guard.is_none_or(|instant| record.now.modified_s <= instant) {
+    let passes = |instant| match switches.guard_equal {
+        GuardEqual::Passes => record.now.modified_s <= instant,
+        GuardEqual::Conflicts => record.now.modified_s < instant,
+    };
+    if guard.is_none_or(passes) {
         return Ok(());
     }
     let problem = Problem::new(
         StatusCode::PRECONDITION_FAILED,
         "ALREADY_MODIFIED",
         "record updated time has already passed if-unmodified-since time",
-        written(record, app.config.zone_minutes),
+        written(record, app.look()),
     );
     Err(match switches.conflict_body {
         ConflictBody::Wrapped => problem.wrapped(),
@@ -135,7 +145,9 @@ fn store_fields(
         .map(|record| Arc::clone(&record.now.fields))
         .ok_or_else(Problem::no_such_id)?;
     let merged = merge(rules, store, &old, incoming)?;
-    check_unique(rules, store, incoming, Some(id))?;
+    if switches.unique != Unique::Ignored {
+        check_unique(rules, store, incoming, Some(id))?;
+    }
     store.replace(module, id, merged, false, API_USER, now_ms)?;
     Ok(())
 }

@@ -50,6 +50,14 @@ pub(crate) async fn letters(State(api): State<Arc<Api>>, Query(filter): Query<Fi
     shown(api.store.letters(filter.reference.as_deref()))
 }
 
+pub(crate) async fn drafts(State(api): State<Arc<Api>>) -> Response {
+    shown(api.store.drafts())
+}
+
+pub(crate) async fn revoke(State(api): State<Arc<Api>>) -> Response {
+    shown(api.store.revoke().map(|()| json!({"ok": true})))
+}
+
 pub(crate) async fn posts(State(api): State<Arc<Api>>, Query(filter): Query<Filter>) -> Response {
     let reference = filter.reference.as_deref();
     let both = api

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::Api;
 use super::answer::{error, internal, object};
+use super::kind::Kind;
 use super::post::throttled;
 use super::record::LetterRecord;
 use super::script::{Script, at, used};
@@ -22,25 +23,78 @@ pub(crate) async fn by_id(
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Response {
-    if !api.allows(&headers) {
-        return error(401, "unauthorized", "the API key is not known");
+    look_up(&api, Kind::Letter, &id, &headers)
+}
+
+/// `GET /resend/emails/{id}`.
+pub(crate) async fn mail_by_id(
+    State(api): State<Arc<Api>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    look_up(&api, Kind::Mail, &id, &headers)
+}
+
+/// `GET /telnyx/faxes/{id}`.
+pub(crate) async fn fax_by_id(
+    State(api): State<Arc<Api>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    look_up(&api, Kind::Fax, &id, &headers)
+}
+
+/// What was accepted under an id, as its API shows it.
+pub(crate) fn look_up(api: &Api, kind: Kind, id: &str, headers: &HeaderMap) -> Response {
+    if !api.allows(kind, headers) {
+        return kind.error(401, "unauthorized", "the API key is not known");
     }
-    let letter = match api.store.look_up(&id) {
+    let letter = match api.store.look_up(id) {
         Ok(Some(letter)) => letter,
-        Ok(None) => return error(404, "not_found", "no such letter"),
+        Ok(None) => return kind.error(404, "not_found", "no such id"),
         Err(failure) => return internal(&failure),
     };
-    let script = script(&api, &letter);
+    let script = script(api, &letter);
     if let Some(code) = at(&script.look_up_faults, letter.look_ups) {
-        return fault(code);
+        return fault(kind, code);
     }
     let so_far = letter.look_ups + 1;
-    object(
-        &letter,
-        &script,
-        so_far - used(&script.look_up_faults, so_far),
-    )
-    .into_response()
+    let answered = so_far - used(&script.look_up_faults, so_far);
+    let body = object(&letter, &script, answered);
+    match kind {
+        Kind::Fax => Json(json!({"data": body})).into_response(),
+        Kind::Letter | Kind::Message | Kind::Contract | Kind::Mail => Json(body).into_response(),
+    }
+}
+
+/// `GET /telnyx/faxes?page[size]=…`: all faxes, newest first; the caller compares `client_state` itself.
+pub(crate) async fn faxes(
+    State(api): State<Arc<Api>>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    if !api.allows(Kind::Fax, &headers) {
+        return Kind::Fax.error(401, "10009", "the API key is not known");
+    }
+    let mut size = 20;
+    for (key, value) in url::form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+        if key == "page[size]" {
+            size = value.parse().unwrap_or(size).clamp(1, 250);
+        }
+    }
+    let (mut letters, earlier) = match api.store.find_kind(Kind::Fax.name()) {
+        Ok(found) => found,
+        Err(failure) => return internal(&failure),
+    };
+    letters.reverse();
+    match visible(&api, Kind::Fax, &letters, earlier) {
+        Ok(mut shown) => {
+            shown.truncate(size);
+            let total = shown.len();
+            Json(json!({"data": shown, "meta": {"total_results": total}})).into_response()
+        }
+        Err(answer) => *answer,
+    }
 }
 
 /// `GET /v1/letters?metadata[send_id]=…&limit=…` and `GET /v1/messages?reference=…&limit=…`.
@@ -49,7 +103,7 @@ pub(crate) async fn by_reference(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
-    if !api.allows(&headers) {
+    if !api.allows(Kind::Letter, &headers) {
         return error(401, "unauthorized", "the API key is not known");
     }
     let mut reference = None;
@@ -74,33 +128,53 @@ pub(crate) async fn by_reference(
 }
 
 fn list(api: &Api, letters: &[LetterRecord], earlier: u32, limit: usize) -> Response {
-    let now = Timestamp::now().as_millisecond();
-    let mut shown: Vec<Value> = Vec::new();
+    match visible(api, Kind::Letter, letters, earlier) {
+        Ok(mut shown) => {
+            shown.truncate(limit);
+            Json(json!({"object": "list", "count": shown.len(), "data": shown})).into_response()
+        }
+        Err(answer) => *answer,
+    }
+}
+
+/// The letters a search shows by now; the error is a scripted answer instead.
+fn visible(
+    api: &Api,
+    kind: Kind,
+    letters: &[LetterRecord],
+    earlier: u32,
+) -> Result<Vec<Value>, Box<Response>> {
+    let mut shown = Vec::new();
     for letter in letters {
         let script = script(api, letter);
         if let Some(code) = at(&script.find_faults, earlier) {
-            return fault(code);
+            return Err(Box::new(fault(kind, code)));
         }
-        let delay = i64::try_from(script.find_delay.as_millis()).unwrap_or(i64::MAX);
-        if letter.accepted_ms.saturating_add(delay) <= now {
+        if is_visible(letter, &script) {
             let answered = letter.look_ups - used(&script.look_up_faults, letter.look_ups);
-            shown.push(object(letter, &script, answered).0);
+            shown.push(object(letter, &script, answered));
         }
     }
-    shown.truncate(limit);
-    Json(json!({"object": "list", "count": shown.len(), "data": shown})).into_response()
+    Ok(shown)
+}
+
+/// Whether the script's delay is over.
+pub(crate) fn is_visible(letter: &LetterRecord, script: &Script) -> bool {
+    let now = Timestamp::now().as_millisecond();
+    let delay = i64::try_from(script.find_delay.as_millis()).unwrap_or(i64::MAX);
+    letter.accepted_ms.saturating_add(delay) <= now
 }
 
 /// The script of today: one registered later counts for letters that are there already.
-fn script(api: &Api, letter: &LetterRecord) -> Script {
+pub(crate) fn script(api: &Api, letter: &LetterRecord) -> Script {
     api.script_of(&letter.recipient, letter.script.as_deref())
         .unwrap_or_default()
 }
 
-fn fault(code: u16) -> Response {
+fn fault(kind: Kind, code: u16) -> Response {
     match code {
-        429 => throttled(Duration::from_secs(1), false),
-        404 => error(404, "not_found", "no such letter"),
-        other => error(other, "unavailable", "try again later"),
+        429 => throttled(kind, Duration::from_secs(1), false),
+        404 => kind.error(404, "not_found", "no such id"),
+        other => kind.error(other, "unavailable", "try again later"),
     }
 }

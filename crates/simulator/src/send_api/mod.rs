@@ -9,8 +9,13 @@
 //! | `POST /v1/messages` | JSON: `to` (text, list or object with `name`), `reference` or `metadata.send_id`, `document` in base64 |
 //! | `GET /v1/letters/{id}`, `GET /v1/messages/{id}` | the object with `status`, `last_event`, `tracking_events` |
 //! | `GET /v1/letters?metadata[send_id]=…&limit=…`, `GET /v1/messages?reference=…` | `{"count", "data": […]}` |
+//! | `/cloudsign/…` | CloudSign: `POST token`, `POST documents`, `POST documents/{id}/files`, `…/participants`, the commit `POST documents/{id}`, `GET documents/{id}` |
+//! | `/resend/emails` | Resend: `POST`, `GET {id}`; a tag holds the reference |
+//! | `/telnyx/faxes` | Telnyx: `POST` as a form, `GET {id}`, `GET` lists; `client_state` holds the reference |
 //! | `POST /_sim/scripts` `{recipient, script}`, `GET /_sim/scripts` | what happens to whom |
 //! | `GET /_sim/letters[?reference=…]` | the letters: reference, key, recipient, SHA-256 of the document |
+//! | `GET /_sim/drafts` | CloudSign's documents, sent or not |
+//! | `POST /_sim/tokens/revoke` | CloudSign's token is not good any more, a new one is |
 //! | `GET /_sim/posts[?reference=…]` | `received`, `accepted`, `refused`, `incomplete`, and each POST |
 //! | `GET /_sim/calls` | how many POSTs, look-ups and searches |
 //!
@@ -18,7 +23,9 @@
 //! request, else the recipient's name. See [`Script`] and [`script`] for the clauses.
 
 mod answer;
+mod cloudsign;
 mod control;
+mod kind;
 mod look_up;
 mod post;
 mod record;
@@ -39,14 +46,16 @@ use axum::http::{HeaderMap, header};
 use axum::routing::{get, post as post_to};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-pub use record::{Calls, LetterRecord, PostCounts, PostRecord};
+pub use record::{Calls, DraftRecord, LetterRecord, PostCounts, PostRecord};
 pub use script::{Script, ScriptError};
 
 use crate::net::{Connection, CuttingListener};
+use kind::Kind;
 use store::Store;
 
 /// How long open connections may take to end at a shutdown.
@@ -98,21 +107,29 @@ pub(crate) struct Api {
 }
 
 impl Api {
-    /// Whether a request carries the key.
-    fn allows(&self, headers: &HeaderMap) -> bool {
+    /// Whether a request carries the key, or for CloudSign a token.
+    fn allows(&self, kind: Kind, headers: &HeaderMap) -> bool {
         let given =
             submission::header_text(headers, header::AUTHORIZATION.as_str()).unwrap_or_default();
         let Some((scheme, value)) = given.split_once(' ') else {
             return false;
         };
         match scheme.to_ascii_lowercase().as_str() {
+            "bearer" if kind == Kind::Contract => self.token().is_ok_and(|token| value == token),
             "bearer" => value == self.key,
-            "basic" => {
+            "basic" if matches!(kind, Kind::Letter | Kind::Message) => {
                 let decoded = STANDARD.decode(value).unwrap_or_default();
                 decoded.split(|byte| *byte == b':').next() == Some(self.key.as_bytes())
             }
             _ => false,
         }
+    }
+
+    /// CloudSign's token: the same until it is revoked, also after a restart.
+    fn token(&self) -> Result<String, SendApiError> {
+        let revoked = self.store.revoked()?;
+        let hash = Sha256::digest(format!("{} {revoked}", self.key));
+        Ok(submission::hex(&hash))
     }
 
     /// The script for a recipient; a wrong one that came with a request is an error.
@@ -189,6 +206,16 @@ impl SendApi {
         Ok(self.api.store.letters(reference)?)
     }
 
+    /// CloudSign's documents, sent or not, oldest first.
+    pub fn drafts(&self) -> Result<Vec<DraftRecord>, SendApiError> {
+        Ok(self.api.store.drafts()?)
+    }
+
+    /// Revokes CloudSign's token: requests with it are refused, and the next one asked for is another.
+    pub fn revoke_token(&self) -> Result<(), SendApiError> {
+        Ok(self.api.store.revoke()?)
+    }
+
     /// The POSTs, or those of one reference, oldest first.
     pub fn posts(&self, reference: Option<&str>) -> Result<Vec<PostRecord>, SendApiError> {
         Ok(self.api.store.posts(reference)?)
@@ -230,6 +257,13 @@ fn router(api: Arc<Api>) -> Router {
         )
         .route("/v1/letters/{id}", get(look_up::by_id))
         .route("/v1/messages/{id}", get(look_up::by_id))
+        .route("/resend/emails", post_to(post::mail))
+        .route("/resend/emails/{id}", get(look_up::mail_by_id))
+        .route("/telnyx/faxes", post_to(post::fax).get(look_up::faxes))
+        .route("/telnyx/faxes/{id}", get(look_up::fax_by_id))
+        .merge(cloudsign::router())
+        .route("/_sim/drafts", get(control::drafts))
+        .route("/_sim/tokens/revoke", post_to(control::revoke))
         .route(
             "/_sim/scripts",
             post_to(control::set_script).get(control::scripts),

@@ -11,10 +11,11 @@ use futures_util::{StreamExt, stream};
 use tokio::time::sleep;
 
 use super::Api;
-use super::answer::{error, internal, object};
+use super::answer::{accepted, internal};
+use super::kind::Kind;
 use super::script::{Refusal, Reply, Script, at};
 use super::store::Before;
-use super::submission::{Kind, Read, Submission, read};
+use super::submission::{Read, Submission, read};
 use crate::net::Connection;
 
 /// `POST /v1/letters`.
@@ -24,6 +25,24 @@ pub(crate) async fn letter(
     request: Request,
 ) -> Response {
     post(api, connection, Kind::Letter, request).await
+}
+
+/// `POST /resend/emails`.
+pub(crate) async fn mail(
+    api: State<Arc<Api>>,
+    connection: ConnectInfo<Connection>,
+    request: Request,
+) -> Response {
+    post(api, connection, Kind::Mail, request).await
+}
+
+/// `POST /telnyx/faxes`.
+pub(crate) async fn fax(
+    api: State<Arc<Api>>,
+    connection: ConnectInfo<Connection>,
+    request: Request,
+) -> Response {
+    post(api, connection, Kind::Fax, request).await
 }
 
 /// `POST /v1/messages`.
@@ -41,14 +60,9 @@ async fn post(
     kind: Kind,
     request: Request,
 ) -> Response {
-    let allowed = api.allows(request.headers());
+    let allowed = api.allows(kind, request.headers());
     match read(&api, kind, request).await {
-        Read::Whole(submission) => {
-            // A task of its own: a client that goes away does not stop what it began.
-            let task =
-                tokio::spawn(async move { act(&api, &connection, allowed, submission).await });
-            task.await.unwrap_or_else(|failure| internal(&failure))
-        }
+        Read::Whole(submission) => commit(api, connection, allowed, submission).await,
         Read::Midway(submission) | Read::Torn(submission) => {
             connection.cut();
             match api.store.note_post(&submission, "incomplete") {
@@ -59,12 +73,25 @@ async fn post(
     }
 }
 
+/// Acts on a submission in a task of its own: a client that goes away does not stop what it began.
+pub(crate) async fn commit(
+    api: Arc<Api>,
+    connection: Connection,
+    allowed: bool,
+    submission: Submission,
+) -> Response {
+    let task = tokio::spawn(async move { act(&api, &connection, allowed, submission).await });
+    task.await.unwrap_or_else(|failure| internal(&failure))
+}
+
 async fn act(
     api: &Api,
     connection: &Connection,
     allowed: bool,
     submission: Submission,
 ) -> Response {
+    let kind = submission.kind;
+    let error = |status, code: &str, message: &str| kind.error(status, code, message);
     let begun = match api.store.begin(&submission) {
         Ok(begun) => begun,
         Err(failure) => return internal(&failure),
@@ -80,7 +107,11 @@ async fn act(
         );
     }
     if let Some((code, message)) = &submission.flaw {
-        let status = if *code == "file_too_large" { 413 } else { 422 };
+        let status = match *code {
+            "file_too_large" => 413,
+            "not_acceptable" => 403,
+            _ => 422,
+        };
         return end("refused", error(status, code, message));
     }
     let script = match api.script_of(&submission.recipient, submission.script.as_deref()) {
@@ -91,47 +122,54 @@ async fn act(
         match &begun.before {
             Before::Nothing => {}
             Before::InFlight => {
-                return end(
-                    "refused",
-                    error(409, "in_flight", "the same request is under way"),
-                );
+                let code = busy_codes(kind).0;
+                return end("refused", error(409, code, "the same request is under way"));
             }
             Before::Letter(letter) if letter.fingerprint == submission.fingerprint => {
-                let mut replay = object(letter, &script, 0).into_response();
+                let mut replay = accepted(letter, &script);
                 replay
                     .headers_mut()
                     .insert("idempotent-replayed", HeaderValue::from_static("true"));
                 return end("replayed", replay);
             }
             Before::Letter(_) => {
+                let code = busy_codes(kind).1;
                 return end(
                     "refused",
-                    error(409, "conflict", "the key was used for another letter"),
+                    error(409, code, "the key was used for another letter"),
                 );
             }
         }
     }
     if let Some(refusal) = at(&script.refusals, begun.earlier) {
-        let (outcome, response) = refuse(refusal, connection, submission.kind);
+        let (outcome, response) = refuse(refusal, connection, kind);
         return end(outcome, response);
     }
     sleep(script.hold_before).await;
-    let id = format!("{}{}", submission.kind.prefix(), random_id());
+    let id = submission.id.clone();
+    let id = id.unwrap_or_else(|| format!("{}{}", kind.prefix(), random_id()));
     match api
         .store
         .accept(begun.post, &id, &submission, script.unique)
     {
         Ok(Some(letter)) => {
             sleep(script.hold_after).await;
-            reply(
-                script.reply,
-                connection,
-                object(&letter, &script, 0).into_response(),
-            )
-            .await
+            let whole = accepted(&letter, &script);
+            reply(kind, script.reply, connection, whole).await
         }
         Ok(None) => error(409, "duplicate", "the reference has a letter already"),
         Err(failure) => internal(&failure),
+    }
+}
+
+/// How a vendor says that a key is in use, and that it was used for something else.
+fn busy_codes(kind: Kind) -> (&'static str, &'static str) {
+    match kind {
+        Kind::Letter | Kind::Message | Kind::Contract | Kind::Fax => ("in_flight", "conflict"),
+        Kind::Mail => (
+            "concurrent_idempotent_requests",
+            "invalid_idempotent_request",
+        ),
     }
 }
 
@@ -156,17 +194,14 @@ fn refuse(refusal: Refusal, connection: &Connection, kind: Kind) -> (&'static st
     match refusal {
         Refusal::Rejected(code) => (
             "refused",
-            error(code, "rejected", "this recipient is always refused"),
+            kind.error(code, "rejected", "this recipient is always refused"),
         ),
-        Refusal::Throttled { wait, as_date } => ("refused", throttled(wait, as_date)),
-        Refusal::Down(code) => ("failed", error(code, "unavailable", "try again later")),
+        Refusal::Throttled { wait, as_date } => ("refused", throttled(kind, wait, as_date)),
+        Refusal::Down(code) => ("failed", kind.error(code, "unavailable", "try again later")),
         Refusal::Redirected(code) => {
             let status = StatusCode::from_u16(code).unwrap_or(StatusCode::TEMPORARY_REDIRECT);
-            let path = format!("/v1/{}s", kind.name());
-            (
-                "failed",
-                (status, [(header::LOCATION, path)]).into_response(),
-            )
+            let location = [(header::LOCATION, kind.path())];
+            ("failed", (status, location).into_response())
         }
         // A JSON body cannot be broken off before its recipient is known: it is read, then dropped.
         Refusal::Reset | Refusal::ResetMidway => {
@@ -176,8 +211,8 @@ fn refuse(refusal: Refusal, connection: &Connection, kind: Kind) -> (&'static st
     }
 }
 
-pub(crate) fn throttled(wait: Duration, as_date: bool) -> Response {
-    let mut response = error(429, "rate_limit_exceeded", "too many requests");
+pub(crate) fn throttled(kind: Kind, wait: Duration, as_date: bool) -> Response {
+    let mut response = kind.error(429, "rate_limit_exceeded", "too many requests");
     let value = if as_date {
         httpdate::fmt_http_date(SystemTime::now() + wait)
     } else {
@@ -190,7 +225,7 @@ pub(crate) fn throttled(wait: Duration, as_date: bool) -> Response {
 }
 
 /// The answer to an accepted letter, or what is left of it.
-async fn reply(reply: Reply, connection: &Connection, whole: Response) -> Response {
+async fn reply(kind: Kind, reply: Reply, connection: &Connection, whole: Response) -> Response {
     match reply {
         Reply::Normal => whole,
         Reply::Lost => {
@@ -200,7 +235,7 @@ async fn reply(reply: Reply, connection: &Connection, whole: Response) -> Respon
         Reply::Cut => cut(whole).await,
         Reply::Garbage => (json_type(), "<html>ok</html>").into_response(),
         Reply::WithoutId => (json_type(), r#"{"status":"processed"}"#).into_response(),
-        Reply::Status(code) => error(code, "internal_error", "something went wrong"),
+        Reply::Status(code) => kind.error(code, "internal_error", "something went wrong"),
     }
 }
 
@@ -229,7 +264,7 @@ async fn cut(whole: Response) -> Response {
     (headers, body).into_response()
 }
 
-fn random_id() -> String {
+pub(crate) fn random_id() -> String {
     let mut bytes = [0_u8; 8];
     if getrandom::fill(&mut bytes).is_err() {
         bytes = jiff::Timestamp::now().as_microsecond().to_be_bytes();

@@ -31,6 +31,25 @@ pub struct LetterRecord {
     pub look_ups: u32,
 }
 
+/// A document that was created and not sent by that: CloudSign's first step.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DraftRecord {
+    /// The API's id.
+    pub id: String,
+    /// The caller's own reference (`note`).
+    pub reference: Option<String>,
+    /// The name of the participant; empty until there is one.
+    pub recipient: String,
+    /// Their e-mail address.
+    pub email: String,
+    /// The SHA-256 of the file's bytes, in lower hex; empty until there is one.
+    pub document_sha256: String,
+    /// The size of the file in bytes.
+    pub document_bytes: i64,
+    /// How often it was committed again after it was sent: each of them is a reminder mail.
+    pub reminders: u32,
+}
+
 /// A POST that should have committed a send.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PostRecord {

@@ -9,6 +9,8 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::record::{Calls, LetterRecord, PostCounts, PostRecord};
 use super::submission::Submission;
 
+mod drafts;
+
 const SCHEMA: &str = "
 CREATE TABLE IF NOT EXISTS scripts (recipient TEXT PRIMARY KEY, script TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS letters (
@@ -21,6 +23,10 @@ CREATE TABLE IF NOT EXISTS posts (
     n INTEGER PRIMARY KEY AUTOINCREMENT, at_ms INTEGER NOT NULL, reference TEXT, idempotency_key TEXT,
     recipient TEXT NOT NULL, document_sha256 TEXT, outcome TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS posts_reference ON posts (reference);
+CREATE TABLE IF NOT EXISTS drafts (
+    n INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, reference TEXT, recipient TEXT NOT NULL DEFAULT '',
+    email TEXT NOT NULL DEFAULT '', document_sha256 TEXT NOT NULL DEFAULT '', document_bytes INTEGER NOT NULL DEFAULT 0,
+    reminders INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE IF NOT EXISTS counters (name TEXT PRIMARY KEY, n INTEGER NOT NULL);
 ";
 
@@ -198,6 +204,28 @@ impl Store {
         bump(&tx, "finds")?;
         let times = bump(&tx, &format!("find {reference}"))?;
         let found = letters(&tx, Some(reference))?;
+        tx.commit()?;
+        Ok((found, times - 1))
+    }
+
+    /// The letter of this id. Not counted.
+    pub(crate) fn letter(&self, id: &str) -> rusqlite::Result<Option<LetterRecord>> {
+        letter(&self.lock(), id)
+    }
+
+    /// Counts a look at a draft.
+    pub(crate) fn count_find(&self) -> rusqlite::Result<()> {
+        bump(&self.lock(), "finds").map(|_| ())
+    }
+
+    /// All letters of a kind, oldest first, and how often they were listed before; this time is counted.
+    pub(crate) fn find_kind(&self, kind: &str) -> rusqlite::Result<(Vec<LetterRecord>, u32)> {
+        let mut connection = self.lock();
+        let tx = connection.transaction()?;
+        bump(&tx, "finds")?;
+        let times = bump(&tx, &format!("find {kind}"))?;
+        let mut found = letters(&tx, None)?;
+        found.retain(|letter| letter.kind == kind);
         tx.commit()?;
         Ok((found, times - 1))
     }

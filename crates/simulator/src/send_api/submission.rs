@@ -11,36 +11,16 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::Api;
+use super::kind::Kind;
 use super::post::refusal_of;
 use super::script::Refusal;
-
-/// Which of the two resources is meant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Letter,
-    Message,
-}
-
-impl Kind {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Letter => "letter",
-            Self::Message => "message",
-        }
-    }
-
-    pub(crate) fn prefix(self) -> &'static str {
-        match self {
-            Self::Letter => "ltr_",
-            Self::Message => "msg_",
-        }
-    }
-}
 
 /// A complete request.
 #[derive(Clone, Debug)]
 pub(crate) struct Submission {
     pub(crate) kind: Kind,
+    /// The id it gets, where it was given one as a draft.
+    pub(crate) id: Option<String>,
     pub(crate) recipient: String,
     pub(crate) address: String,
     pub(crate) reference: Option<String>,
@@ -203,17 +183,31 @@ fn finish(api: &Api, kind: Kind, headers: &HeaderMap, parts: Parts) -> Submissio
     let recipient = pick(&["to[name]", "to", "to[0]", "to[0][name]"])
         .cloned()
         .unwrap_or_default();
+    let reference = match kind {
+        Kind::Letter | Kind::Message | Kind::Contract => {
+            pick(&["metadata[send_id]", "reference"]).cloned()
+        }
+        Kind::Mail => pick(&["tags[0][value]"]).cloned(),
+        Kind::Fax => pick(&["client_state"]).and_then(|text| {
+            let bytes = STANDARD.decode(text).ok()?;
+            String::from_utf8(bytes).ok()
+        }),
+    };
+    let key = header_text(headers, "idempotency-key").filter(|_| kind.has_keys());
     let document_sha256 = document
         .as_deref()
         .map(|bytes| hex(&Sha256::digest(bytes)))
         .unwrap_or_default();
     let size = document.as_ref().map_or(0, Vec::len);
-    let flaw = flaw.or_else(|| flaw_of(api, &recipient, document.as_deref()));
+    let flaw = flaw
+        .or_else(|| flaw_of(api, &recipient, document.as_deref()))
+        .or_else(|| missing(kind, &fields));
     Submission {
         kind,
+        id: None,
         address: address(&fields),
-        reference: pick(&["metadata[send_id]", "reference"]).cloned(),
-        idempotency_key: header_text(headers, "idempotency-key"),
+        reference,
+        idempotency_key: key,
         script: pick(&["metadata[script]", "script"]).cloned(),
         fingerprint: fingerprint(&fields, &document_sha256),
         recipient,
@@ -221,6 +215,21 @@ fn finish(api: &Api, kind: Kind, headers: &HeaderMap, parts: Parts) -> Submissio
         document_bytes: size,
         flaw,
     }
+}
+
+/// What a vendor requires beside recipient and document.
+fn missing(kind: Kind, fields: &BTreeMap<String, String>) -> Option<(&'static str, String)> {
+    let (code, names): (_, &[&[&str]]) = match kind {
+        Kind::Letter | Kind::Message | Kind::Contract => return None,
+        Kind::Mail => (
+            "missing_required_field",
+            &[&["from"], &["subject"], &["text", "html"]],
+        ),
+        Kind::Fax => ("10004", &[&["connection_id"], &["from"]]),
+    };
+    let is_there = |name: &&str| fields.get(*name).is_some_and(|text| !text.is_empty());
+    let gap = names.iter().find(|any| !any.iter().any(is_there))?;
+    Some((code, format!("`{}` is required", gap.join("` or `"))))
 }
 
 fn flaw_of(api: &Api, recipient: &str, document: Option<&[u8]>) -> Option<(&'static str, String)> {

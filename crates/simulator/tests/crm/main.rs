@@ -3,6 +3,7 @@
 
 mod control;
 mod coql;
+mod doubts;
 mod durability;
 mod faults;
 mod fields;

@@ -62,6 +62,9 @@ contract! {
     create_twice_with_one_request_key_makes_one_record
     a_document_is_bound_by_the_guarded_write
     due_rows_are_listed_in_order_and_once
+    the_copies_of_a_write_read_back
+    twins_are_found_whatever_their_state
+    rows_that_nobody_wrote_are_listed_whatever_their_dates
 }
 
 #[tokio::test]

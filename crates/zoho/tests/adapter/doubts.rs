@@ -184,7 +184,7 @@ async fn base(crm: &Simulated, id: &HistoryId) -> Result<Base, String> {
     match read_base(&crm.zoho, crm, id, until).await {
         Ok(base) => Ok(base),
         Err(NoBase::Store(error)) => Err(error.to_string()),
-        Err(NoBase::Unsettled) => Err("no base".to_owned()),
+        Err(NoBase::Unsettled) => Err("no Date: no read is a base".to_owned()),
     }
 }
 

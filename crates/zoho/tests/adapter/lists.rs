@@ -8,7 +8,7 @@ use sendtrail_core::ports::{
     Clock as _, CreateHistory as _, FindTwins as _, ListHistory as _, ListQuery, ListStart,
     Metered as _, ReadHistory as _, SourceFile, SourceFiles as _, StoreError,
 };
-use sendtrail_core::state::State;
+use sendtrail_core::record::StateField;
 use sendtrail_simulator::crm::{CoqlNulls, Seed, SeedFile, SeedRecord, Switches};
 use sendtrail_zoho::Cursor;
 use serde_json::json;
@@ -192,36 +192,31 @@ async fn of_two_records_with_one_key_the_lowest_id_wins() {
 }
 
 #[tokio::test]
-async fn twins_are_those_in_flight_succeeded_or_in_review() {
+async fn a_search_for_twins_is_one_credit_and_gives_the_newest_fifty_whatever_their_state() {
     let crm = simulated(CoqlNulls::First).await;
-    let states = [
-        "saved",
-        "confirmed",
-        "sending",
-        "accepted",
-        "succeeded",
-        "failed",
-        "needs_review",
-    ];
-    let ids = crm.seed(&states.map(|state| (state, None)));
+    let ids = crm.seed(&[("failed", None); 52]);
+    crm.edit(&ids[51], &json!({"Delivery_State": "typed by hand"}));
     let document = Sha256Hash::of(b"x");
     for id in &ids {
-        crm.edit(id, &json!({"Source_Module": "Deals", "Source_Record": "9", "Document_SHA256": document.to_string()}));
+        crm.edit(
+            id,
+            &json!({"Source_Module": "Deals", "Source_Record": "9",
+            "Document_SHA256": document.to_string(), "Deadline": "2026-01-01T00:00:00+00:00"}),
+        );
     }
     let name = |text: &str| CrmName::parse(text).unwrap();
     let twins = crm.zoho.twins(&name("Deals"), &name("9"), &document).await;
-    let found: Vec<_> = twins
-        .unwrap()
-        .into_iter()
-        .map(|twin| (twin.id, twin.state))
-        .collect();
-    let expected = [
-        (ids[2].clone(), State::Sending),
-        (ids[3].clone(), State::Accepted),
-        (ids[4].clone(), State::Succeeded),
-        (ids[6].clone(), State::NeedsReview),
-    ];
+    assert_eq!(crm.zoho.usage().credits, 1);
+    let twins = twins.unwrap();
+    let found: Vec<_> = twins.iter().map(|twin| twin.record.id.clone()).collect();
+    let expected: Vec<_> = ids[2..].iter().rev().cloned().collect();
     assert_eq!(found, expected);
+    let typed = StateField::Unknown("typed by hand".to_owned());
+    assert_eq!(twins[0].record.state, typed);
+    assert_eq!(
+        twins[0].record.deadline,
+        "2026-01-01T00:00:00Z".parse().ok()
+    );
     let other = crm.zoho.twins(&name("Deals"), &name("8"), &document).await;
     assert_eq!(other, Ok(Vec::new()));
 }

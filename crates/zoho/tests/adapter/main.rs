@@ -5,6 +5,8 @@ mod check;
 mod contract;
 mod doubts;
 mod fake;
+mod hostile;
+mod hostile_server;
 mod lists;
 mod probe;
 mod requests;

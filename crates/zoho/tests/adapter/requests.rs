@@ -209,7 +209,7 @@ async fn an_upload_is_one_part_named_file() {
 async fn twins_are_compared_again_letter_by_letter() {
     let document = Sha256Hash::of(b"x");
     let row = |id: &str, source: &str, state: &str| {
-        serde_json::json!({"id": id, "Delivery_State": state, "Source_Module": "Deals",
+        serde_json::json!({"id": id, "Modified_Time": "2026-01-01T00:00:00+00:00", "Delivery_State": state, "Source_Module": "Deals",
             "Source_Record": source, "Document_SHA256": document.to_string()})
     };
     let rows = serde_json::json!({"data": [
@@ -223,7 +223,7 @@ async fn twins_are_compared_again_letter_by_letter() {
     let ids: Vec<_> = twins
         .unwrap()
         .into_iter()
-        .map(|twin| twin.id.to_string())
+        .map(|twin| twin.record.id.to_string())
         .collect();
-    assert_eq!(ids, ["1", "4"]);
+    assert_eq!(ids, ["1", "3", "4"]);
 }

@@ -15,9 +15,9 @@ use super::report::PollReport;
 use crate::policy::PollPolicy;
 use crate::ports::{
     Clock, GuardedWrite, ListHistory, ListPage, ListQuery, ListStart, LookUpDrivers, Random,
-    StoreError,
+    StoreError, UntouchedQuery, clock_deadline,
 };
-use crate::record::Read;
+use crate::record::{HistoryRecord, Read};
 use shared::Shared;
 
 /// Looks up accepted sends and sweeps open claims, until `until`, the end of the invocation.
@@ -47,6 +47,8 @@ where
     let now = world.now();
     let first = run.page(now, ListStart::First).await?;
     let tick = now.as_second() / policy.interval.as_secs().max(1);
+    run.audit(now).await;
+    run.untouched(now).await;
     if tick % 2 == 0 {
         let more = policy.max_pages.saturating_sub(1);
         run.follow(now, first, more).await;
@@ -87,6 +89,61 @@ where
             report.listed += page.rows.len() as u64;
         });
         Ok(page)
+    }
+
+    /// Once a day, in its first tick: states that people typed are in no list, so they are counted.
+    async fn audit(&self, now: Timestamp) {
+        let day = 24 * 60 * 60;
+        if now.as_second().rem_euclid(day) >= self.policy.interval.as_secs() {
+            return;
+        }
+        match self.store.count_foreign_states().await {
+            Ok(count) => self.shared.count(|report| {
+                report.audited = 1;
+                report.foreign_states = count;
+            }),
+            Err(error) => self.shared.count_store_error(&error),
+        }
+    }
+
+    /// Once an hour, in its first tick: rows in flight that nobody wrote for a day, whatever their date fields
+    /// say. A person who moves both far ahead hides a row from the list of due ones, and every send must end.
+    /// Those that the list of due rows shows are left to it.
+    async fn untouched(&self, now: Timestamp) {
+        let hour = 60 * 60;
+        let into = now.as_second().rem_euclid(hour);
+        if into >= self.policy.interval.as_secs() || !self.may_start() {
+            return;
+        }
+        let turn = now.as_second().div_euclid(hour).unsigned_abs();
+        match self.longest_untouched(now, turn).await {
+            Ok(mut rows) => {
+                rows.retain(|row| !is_listed_as_due(&row.record, now));
+                self.shared
+                    .count(|report| report.untouched = rows.len() as u64);
+                self.work(rows, now).await;
+            }
+            Err(error) => self.shared.count_store_error(&error),
+        }
+    }
+
+    /// One page of them; where there are more, each hour's starts at another place.
+    async fn longest_untouched(&self, now: Timestamp, turn: u64) -> Result<Vec<Read>, StoreError> {
+        let before = clock_deadline(now, -UNTOUCHED_FOR);
+        let query = |offset| UntouchedQuery {
+            before,
+            limit: self.policy.page_rows,
+            offset,
+        };
+        let first = self.store.list_untouched(&query(0)).await?;
+        if !first.more {
+            return Ok(first.rows);
+        }
+        let rows = self.store.count_untouched(before).await?;
+        match place_of_page(turn, rows, self.policy.page_rows) {
+            0 => Ok(first.rows),
+            place => Ok(self.store.list_untouched(&query(place)).await?.rows),
+        }
     }
 
     /// Works on the page, then on up to `more` pages after it, by key and not by count.
@@ -189,6 +246,14 @@ where
 /// Kept back from the last rows, so that the run is reported before the invocation ends.
 const REPORT_RESERVE: SignedDuration = SignedDuration::from_secs(1);
 
+/// A row in flight that nobody wrote for this long is looked at, whatever its date fields say.
+const UNTOUCHED_FOR: SignedDuration = SignedDuration::from_hours(24);
+
+/// Whether the list of due rows shows it.
+fn is_listed_as_due(record: &HistoryRecord, now: Timestamp) -> bool {
+    record.next_check_at.is_none_or(|at| at <= now) || record.deadline.is_some_and(|at| at <= now)
+}
+
 /// The time a row waited for its turn, not yet added to its own.
 type Waited = Mutex<SignedDuration>;
 
@@ -224,6 +289,13 @@ fn spread(turn: u64, places: u64) -> u64 {
     let fraction = u128::from(turn.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let place = (fraction * u128::from(places)) >> 64;
     u64::try_from(place).unwrap_or_default()
+}
+
+/// Where among `rows` the page of this turn starts, so that each row is on a page equally often, also those
+/// at the front.
+fn place_of_page(turn: u64, rows: u64, page_rows: u32) -> u64 {
+    let before = u64::from(page_rows.max(1)) - 1;
+    spread(turn, rows.saturating_add(before)).saturating_sub(before)
 }
 
 #[cfg(test)]
@@ -271,6 +343,19 @@ mod tests {
                 let (before, after) = leave[usize::try_from(n).unwrap()];
                 (at, behind) = (at.saturating_sub(before), behind.saturating_sub(after));
                 met
+            });
+            prop_assert!(met);
+        }
+
+        #[test]
+        fn each_row_is_on_a_page_within_five_turns_for_each_page(
+            first: u32, rows in 1u64..1_000, at in 0u64..1_000, page_rows in 1u32..40,
+        ) {
+            let at = at % rows;
+            let page = u64::from(page_rows);
+            let met = (0..5 * rows.div_ceil(page)).any(|n| {
+                let start = place_of_page(u64::from(first) + n, rows, page_rows);
+                (start..start + page).contains(&at)
             });
             prop_assert!(met);
         }

@@ -11,13 +11,13 @@ use super::{Run, Waited};
 use crate::commit::{Change, Commit, NoBase, commit, read_base};
 use crate::flows::look_up::{after_look_up, give_up};
 use crate::flows::sweep::{SweepDue, after_find, review, sweep_due};
-use crate::ids::{DriverId, HistoryId};
+use crate::ids::DriverId;
 use crate::ports::{
     Clock, Evidence, Failure, FindAnswer, GuardedWrite, ListHistory, LookUp, LookUpAnswer,
-    LookUpDrivers, Random,
+    LookUpDrivers, Random, clock_deadline,
 };
 use crate::progress::{LastError, Progress, ProgressError};
-use crate::record::{Base, Read};
+use crate::record::{Base, HistoryRecord, Read};
 use crate::state::{Event, State};
 
 impl<S, D, W> Run<'_, S, D, W>
@@ -47,8 +47,8 @@ where
             Some(_) | None => return self.shared.count(|report| report.not_due += 1),
         };
         let change = match Progress::decode(record.progress.as_deref()) {
-            Ok(progress) if state == State::Sending => self.sweep(&id, progress, waited).await,
-            Ok(progress) => self.look_up(progress, waited).await,
+            Ok(progress) if state == State::Sending => self.sweep(record, progress, waited).await,
+            Ok(progress) => self.look_up(record, progress, waited).await,
             Err(ProgressError::Newer(_)) => {
                 return self.shared.count(|report| report.newer += 1);
             }
@@ -63,13 +63,32 @@ where
         }
     }
 
-    async fn sweep(&self, id: &HistoryId, progress: Progress, waited: &Waited) -> Option<Change> {
+    /// A row that is not due, and is listed all the same where a person moved its date fields: they are set
+    /// right, once. Under a claim whose function may still live they are left alone; it writes them itself.
+    fn not_due(&self, record: &HistoryRecord, progress: Progress) -> Option<Change> {
+        self.shared.count(|report| report.not_due += 1);
+        let is_held = progress.submission.is_none()
+            && progress.claim.as_ref().is_some_and(|claim| {
+                self.world.now() < clock_deadline(claim.at, self.policy.claim_stale)
+            });
+        let was_restored = progress
+            .trail
+            .last()
+            .is_some_and(|entry| entry.event == RESTORED);
+        let wrong = !is_copied(record, &progress);
+        (wrong && !is_held && !was_restored).then(|| Change::remark(RESTORED, progress))
+    }
+
+    async fn sweep(
+        &self,
+        record: &HistoryRecord,
+        progress: Progress,
+        waited: &Waited,
+    ) -> Option<Change> {
         let now = self.world.now();
-        let (driver_id, reference, draft_id) = match sweep_due(now, self.policy, id, &progress) {
-            SweepDue::NotYet => {
-                self.shared.count(|report| report.not_due += 1);
-                return None;
-            }
+        let due = sweep_due(now, self.policy, &record.id, &progress);
+        let (driver_id, reference, draft_id) = match due {
+            SweepDue::NotYet => return self.not_due(record, progress),
             SweepDue::Review(why) => return Some(review(progress, now, why)),
             SweepDue::Find {
                 driver,
@@ -103,7 +122,12 @@ where
         ))
     }
 
-    async fn look_up(&self, progress: Progress, waited: &Waited) -> Option<Change> {
+    async fn look_up(
+        &self,
+        record: &HistoryRecord,
+        progress: Progress,
+        waited: &Waited,
+    ) -> Option<Change> {
         let now = self.world.now();
         let accepted = progress.submission.as_ref().and_then(|submission| {
             Some((submission.driver.clone(), submission.external_id.clone()?))
@@ -115,8 +139,7 @@ where
         let due = progress.next_check_at().is_none_or(|at| now >= at)
             || progress.deadline().is_some_and(|at| now >= at);
         if !due {
-            self.shared.count(|report| report.not_due += 1);
-            return None;
+            return self.not_due(record, progress);
         }
         let Some(driver) = self.drivers.driver(&driver_id) else {
             self.shared.count(|report| report.no_driver += 1);
@@ -200,9 +223,14 @@ where
 
     async fn write(&self, base: &Base, change: Change) {
         let event = change.event;
+        let restores = change.note.remark == Some(RESTORED);
         let commit = commit(self.store, self.world, base, change, self.until).await;
         match commit {
-            Commit::Written { .. } => self.shared.count_written(event),
+            Commit::Written { .. } => {
+                self.shared.count_written(event);
+                self.shared
+                    .count(|report| report.schedules_restored += u64::from(restores));
+            }
             Commit::SkippedConflict => {
                 self.shared.count(|report| report.conflicts_skipped += 1);
             }
@@ -216,15 +244,32 @@ where
     }
 
     fn note_age(&self, listed: &Read, now: Timestamp) {
-        let due = Progress::decode(listed.record.progress.as_deref())
-            .ok()
-            .and_then(|progress| progress.next_check_at());
+        let due = match Progress::decode(listed.record.progress.as_deref()) {
+            Ok(progress) => progress.next_check_at(),
+            // Such a row may stay as it is, and would hide its age: the field beside it tells.
+            Err(_) => listed.record.next_check_at,
+        };
         let age = due.map_or(0, |due| {
             now.duration_since(due).as_secs().max(0).unsigned_abs()
         });
         self.shared
             .count(|report| report.oldest_due_seconds = report.oldest_due_seconds.max(age));
     }
+}
+
+/// The word in the trail.
+const RESTORED: &str = "schedule_restored";
+
+/// Whether the date fields say what the progress says, as finely as people see it.
+fn is_copied(record: &HistoryRecord, progress: &Progress) -> bool {
+    let minute = SignedDuration::from_mins(1);
+    let same = |field: Option<Timestamp>, value: Option<Timestamp>| match (field, value) {
+        (None, None) => true,
+        (Some(field), Some(value)) => field.duration_since(value).abs() < minute,
+        (Some(_), None) | (None, Some(_)) => false,
+    };
+    same(record.next_check_at, progress.next_check_at())
+        && same(record.deadline, progress.deadline())
 }
 
 fn give_up_saying(mut progress: Progress, now: Timestamp, why: &str) -> Change {

@@ -68,6 +68,9 @@ struct Inner {
     failing_reads: VecDeque<StoreError>,
     failing_writes: VecDeque<StoreError>,
     failing_lists: VecDeque<StoreError>,
+    failing_twins: VecDeque<StoreError>,
+    twins_lag: SignedDuration,
+    slow_writes: Option<(HistoryId, SignedDuration)>,
     poisoned: Vec<HistoryId>,
     late: Vec<(Timestamp, HistoryId, Revision, Write)>,
     calls: u64,
@@ -155,6 +158,21 @@ impl MemoryStore {
     /// The next list fails.
     pub fn fail_next_list(&self, error: StoreError) {
         self.inner().failing_lists.push_back(error);
+    }
+
+    /// The next search for twins fails.
+    pub fn fail_next_twins(&self, error: StoreError) {
+        self.inner().failing_twins.push_back(error);
+    }
+
+    /// Records that changed less than this ago are not found as twins.
+    pub fn twins_lag(&self, lag: SignedDuration) {
+        self.inner().twins_lag = lag;
+    }
+
+    /// Every write of this record takes this much longer until it is applied.
+    pub fn slow_writes(&self, id: &HistoryId, by: SignedDuration) {
+        self.inner().slow_writes = Some((id.clone(), by));
     }
 
     /// No write of this record is ever taken.
@@ -254,6 +272,8 @@ fn record_of(id: &HistoryId, row: &Row) -> HistoryRecord {
         document: row.document.clone(),
         document_sha256: row.document_sha256.clone(),
         external_id: row.external_id.clone(),
+        next_check_at: row.next_check_at,
+        deadline: row.deadline,
     }
 }
 

@@ -3,12 +3,13 @@
 use bytes::Bytes;
 use jiff::Timestamp;
 
-use super::{Fault, MemoryStore, Row, apply};
+use super::{Fault, Inner, MemoryStore, Row, apply, record_of};
 use crate::ids::{CrmName, FileId, HistoryId, RequestKey, Revision, Sha256Hash};
 use crate::ports::{
     Clock as _, CreateHistory, CreateReply, FindTwins, GuardedWrite, ListHistory, ListPage,
     ListQuery, ListStart, Metered, NewRecord, ReadDocument, ReadHistory, SourceFile, SourceFiles,
-    StoreDocument, StoreError, Twin, Usage, Write, WriteReply,
+    StoreDocument, StoreError, Twin, UntouchedPage, UntouchedQuery, Usage, Write, WriteReply,
+    clock_deadline,
 };
 use crate::progress::whole_seconds;
 use crate::record::{HistoryRecord, Read, StateField};
@@ -42,6 +43,10 @@ impl ReadHistory for MemoryStore {
 impl GuardedWrite for MemoryStore {
     async fn write(&self, id: &HistoryId, revision: &Revision, write: &Write) -> WriteReply {
         self.call().await;
+        let slow = self.inner().slow_writes.clone();
+        if let Some((_, by)) = slow.filter(|(slow, _)| slow == id) {
+            self.world.sleep(by).await;
+        }
         let now = self.world.now();
         let mut inner = self.inner();
         inner.last_date = inner.last_date.max(Some(whole_seconds(now)));
@@ -65,7 +70,7 @@ impl GuardedWrite for MemoryStore {
             }
             Some(Fault::LostBeforeApplied) => lost,
             Some(Fault::AppliedLate(after)) => {
-                let at = crate::ports::clock_deadline(now, after);
+                let at = clock_deadline(now, after);
                 inner
                     .late
                     .push((at, id.clone(), revision.clone(), write.clone()));
@@ -148,10 +153,7 @@ impl ListHistory for MemoryStore {
         let rows = keys
             .iter()
             .filter_map(|(_, id)| {
-                let mut row = inner.rows.get(id).cloned()?;
-                if let (Some(cut), Some(text)) = (cut, row.progress.as_mut()) {
-                    text.truncate(cut);
-                }
+                let row = as_listed(inner.rows.get(id)?, cut);
                 Some(self.stamped(&mut inner, &row, id, before))
             })
             .collect();
@@ -165,7 +167,68 @@ impl ListHistory for MemoryStore {
         self.call().await;
         Ok(self.due(now).len() as u64)
     }
+
+    async fn list_untouched(&self, query: &UntouchedQuery) -> Result<UntouchedPage, StoreError> {
+        let stamp = self.call().await;
+        let mut inner = self.inner();
+        if let Some(error) = inner.failing_lists.pop_front() {
+            return Err(error);
+        }
+        inner.lists += 1;
+        let ids = untouched(&inner, query.before);
+        let skip = usize::try_from(query.offset).unwrap_or(usize::MAX);
+        let limit = query.limit as usize;
+        let more = ids.len() > skip.saturating_add(limit);
+        let cut = inner.cut_lists_at;
+        let rows = ids.iter().skip(skip).take(limit).filter_map(|id| {
+            let row = as_listed(inner.rows.get(id)?, cut);
+            Some(self.stamped(&mut inner, &row, id, stamp))
+        });
+        Ok(UntouchedPage {
+            rows: rows.collect(),
+            more,
+        })
+    }
+
+    async fn count_untouched(&self, before: Timestamp) -> Result<u64, StoreError> {
+        self.call().await;
+        Ok(untouched(&self.inner(), before).len() as u64)
+    }
+
+    async fn count_foreign_states(&self) -> Result<u64, StoreError> {
+        self.call().await;
+        let inner = self.inner();
+        let foreign = inner
+            .rows
+            .values()
+            .filter(|row| matches!(StateField::of(row.state.as_deref()), StateField::Unknown(_)));
+        Ok(foreign.count() as u64)
+    }
 }
+
+/// The row as a list shows it.
+fn as_listed(row: &Row, cut: Option<usize>) -> Row {
+    let mut row = row.clone();
+    if let (Some(cut), Some(text)) = (cut, row.progress.as_mut()) {
+        text.truncate(cut);
+    }
+    row
+}
+
+/// Rows in flight that nobody wrote since, the oldest first.
+fn untouched(inner: &Inner, before: Timestamp) -> Vec<HistoryId> {
+    let in_flight = |row: &Row| {
+        let state = StateField::of(row.state.as_deref()).known();
+        state.is_some_and(State::is_in_flight) && row.modified <= before
+    };
+    let rows = inner.rows.iter().filter(|(_, row)| in_flight(row));
+    let mut keys: Vec<_> = rows.map(|(id, row)| (row.modified, id.clone())).collect();
+    keys.sort();
+    keys.into_iter().map(|(_, id)| id).collect()
+}
+
+/// The most twins that are given: the newest.
+const MOST_TWINS: usize = 50;
 
 impl FindTwins for MemoryStore {
     async fn twins(
@@ -177,17 +240,21 @@ impl FindTwins for MemoryStore {
         self.call().await;
         let source = (source_module.to_string(), source_record.to_string());
         let hash = document.to_string();
-        let inner = self.inner();
-        let twins = inner.rows.iter().filter_map(|(id, row)| {
-            let state = StateField::of(row.state.as_deref()).known()?;
-            let counts =
-                state.is_in_flight() || matches!(state, State::Succeeded | State::NeedsReview);
-            let same = row.source.as_ref() == Some(&source)
-                && row.document_sha256.as_deref() == Some(hash.as_str());
-            (counts && same).then(|| Twin {
-                id: id.clone(),
-                state,
-            })
+        let seen_until = clock_deadline(self.world.now(), -self.inner().twins_lag);
+        let mut inner = self.inner();
+        if let Some(error) = inner.failing_twins.pop_front() {
+            return Err(error);
+        }
+        let cut = inner.cut_lists_at;
+        let same = |row: &Row| {
+            row.source.as_ref() == Some(&source)
+                && row.document_sha256.as_deref() == Some(hash.as_str())
+                && row.modified <= seen_until
+        };
+        let newest_first = inner.rows.iter().rev().filter(|(_, row)| same(row));
+        let twins = newest_first.take(MOST_TWINS).map(|(id, row)| Twin {
+            record: record_of(id, &as_listed(row, cut)),
+            version_at: row.modified,
         });
         Ok(twins.collect())
     }

@@ -327,6 +327,11 @@ fn clock_words(clock: &Clock) -> String {
 fn refusal_words(refusal: &Refusal) -> (String, Option<&'static str>) {
     match reasons::of(&refusal.reason) {
         Some(words) => (words.meaning.to_owned(), Some(words.fix)),
+        None if refusal.reason.starts_with("token_") => (
+            "the token, ticket or receipt was not made for this; it is not about a signature"
+                .to_owned(),
+            None,
+        ),
         None => ("this refusal is not about the signature".to_owned(), None),
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 pub(crate) use api::{local_only, routes};
 
 use super::faults::Fault;
-use super::fields::{Rules, Showing, merge, show_record};
+use super::fields::{Look, Rules, Showing, merge, show_record};
 use super::records::{insert, parse_id};
 use super::reply::Problem;
 use super::seed::{Seed, Seeded};
@@ -64,7 +64,10 @@ impl App {
     fn raw(&self, module: &ModuleSpec, record: &Record) -> RawRecord {
         let zone = self.config.zone_minutes;
         let showing = Showing {
-            zone_minutes: zone,
+            look: Look {
+                zone: zone.into(),
+                ..Look::default()
+            },
             ..Showing::default()
         };
         let shown = show_record(showing, module, record, &record.now, None);

@@ -19,7 +19,7 @@ use super::auth::Caller;
 use super::config::{FieldKind, ModuleSpec};
 use super::fields::{Showing, kind_of, show_field};
 use super::reply::{Problem, Reply};
-use super::switches::Switches;
+use super::switches::{CoqlCount, Switches};
 use ast::{CoqlQuery, Select};
 use lex::lex;
 use parse::{parse, syntax};
@@ -77,7 +77,19 @@ fn answer(
     let found = matching(query, module, switches, rows)?;
     match &query.select {
         Select::Count(name) => {
-            let data = json!([{name.as_str(): found.len()}]);
+            let name = match switches.coql_count {
+                CoqlCount::AsAsked => name.clone(),
+                CoqlCount::LowerCase => name.to_lowercase(),
+                CoqlCount::Refused => {
+                    let details = json!({"reason": "aggregates are not available"});
+                    return Err(Problem::bad(
+                        "INVALID_QUERY",
+                        "invalid query formed",
+                        details,
+                    ));
+                }
+            };
+            let data = json!([{name: found.len()}]);
             Ok(Reply::json(
                 StatusCode::OK,
                 json!({"data": data, "info": {"count": 1, "more_records": false}}),
@@ -85,7 +97,8 @@ fn answer(
         }
         Select::Columns(columns) => {
             let showing = Showing {
-                zone_minutes: app.config.zone_minutes,
+                look: app.look(),
+                empty: switches.empty_value,
                 rich_cut: Some(500),
                 long_cut: switches
                     .list_cuts_long_text
@@ -142,6 +155,6 @@ fn show(
         }
         row.insert(column.clone(), value);
     }
-    row.insert("id".into(), record.id.to_string().into());
+    row.insert("id".into(), showing.look.id(record.id));
     row.into()
 }

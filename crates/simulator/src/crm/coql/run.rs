@@ -10,7 +10,7 @@ use crate::crm::fields::kind_of;
 use crate::crm::parse_seconds;
 use crate::crm::reply::Problem;
 use crate::crm::store::{Record, Version};
-use crate::crm::switches::{CoqlNulls, CoqlText, Switches};
+use crate::crm::switches::{CoqlIdRange, CoqlNulls, CoqlText, Switches};
 
 /// One value of a row, or of a criterion, ready to be compared.
 #[derive(Clone, Debug, PartialEq)]
@@ -111,6 +111,17 @@ fn check<'a>(
     let refuse = |reason: &str| invalid(column, operator.name(), reason);
     let kind = kind_of(module, column).ok_or_else(|| refuse("column is not available"))?;
     if !allowed(&kind, operator, switches.coql_filters_large_text) {
+        return Err(refuse("operator is not supported for this column"));
+    }
+    let is_range = matches!(
+        operator,
+        Operator::Less
+            | Operator::LessOrEqual
+            | Operator::Greater
+            | Operator::GreaterOrEqual
+            | Operator::Between
+    );
+    if column == "id" && is_range && switches.coql_id_range == CoqlIdRange::Refused {
         return Err(refuse("operator is not supported for this column"));
     }
     let operand = |operand: &Operand| {

@@ -4,6 +4,7 @@ mod commit;
 mod keys;
 mod look_up;
 mod restart;
+mod vendors;
 
 use std::sync::Once;
 use std::time::Duration;
