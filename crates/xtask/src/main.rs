@@ -1,5 +1,9 @@
 //! The repository's own chores: `cargo xtask help`.
-#![expect(clippy::print_stderr, clippy::print_stdout, reason = "a command talks to its terminal")]
+#![expect(
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "a command talks to its terminal"
+)]
 
 mod build;
 mod run;

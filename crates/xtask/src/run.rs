@@ -42,7 +42,11 @@ fn cargo<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
 pub(crate) fn sendtrail(verb: &str, arguments: &[String]) -> Result<(), String> {
     let folder = binaries(Profile::Dev)?;
     let mut command = Command::new(folder.join("sendtrail"));
-    command.arg(verb).arg("--functions").arg(&folder).args(arguments);
+    command
+        .arg(verb)
+        .arg("--functions")
+        .arg(&folder)
+        .args(arguments);
     check(command)
 }
 
@@ -54,7 +58,9 @@ pub(crate) fn tests(arguments: &[String]) -> Result<(), String> {
         _ => return Err("test takes --fast or nothing".to_owned()),
     };
     if fast {
-        return timed("unit tests", || workspace_tests(&["--workspace", "--exclude", "sendtrail-tests"], &[]));
+        return timed("unit tests", || {
+            workspace_tests(&["--workspace", "--exclude", "sendtrail-tests"], &[])
+        });
     }
     let python = tools::python_with_standard_webhooks()?;
     let folder = timed("binaries", || binaries(Profile::Dev))?;
@@ -63,7 +69,9 @@ pub(crate) fn tests(arguments: &[String]) -> Result<(), String> {
         ("SENDTRAIL_TEST_PYTHON", python.as_os_str()),
     ];
     timed("tests", || workspace_tests(&["--workspace"], &environment))?;
-    timed("documentation tests", || check(cargo(["test", "--workspace", "--doc", "--quiet"])))?;
+    timed("documentation tests", || {
+        check(cargo(["test", "--workspace", "--doc", "--quiet"]))
+    })?;
     timed("the control", control)
 }
 
@@ -101,16 +109,37 @@ fn workspace_tests(what: &[&str], environment: &[(&str, &std::ffi::OsStr)]) -> R
 /// Format, clippy and documentation, warnings as errors.
 pub(crate) fn lint() -> Result<(), String> {
     check(cargo(["fmt", "--all", "--check"]))?;
-    let clippy = ["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"];
+    let clippy = [
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--all-features",
+        "--",
+        "-D",
+        "warnings",
+    ];
     check(cargo(clippy))?;
-    let mut doc = cargo(["doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"]);
+    let mut doc = cargo([
+        "doc",
+        "--workspace",
+        "--no-deps",
+        "--document-private-items",
+        "--quiet",
+    ]);
     doc.env("RUSTDOCFLAGS", "-D warnings");
     check(doc)
 }
 
 /// Rewrites what is made from code; the tests compare it.
 pub(crate) fn generate() -> Result<(), String> {
-    let mut schema = cargo(["test", "--package", "sendtrail-core", "--lib", "--quiet", "committed_schema"]);
+    let mut schema = cargo([
+        "test",
+        "--package",
+        "sendtrail-core",
+        "--lib",
+        "--quiet",
+        "committed_schema",
+    ]);
     schema.env("SENDTRAIL_GENERATE", "1");
     check(schema)?;
     let mut diagram = cargo(["test", "--package", "sendtrail-tests", "--quiet", "diagram"]);
@@ -123,11 +152,21 @@ pub(crate) fn bench(arguments: &[String]) -> Result<(), String> {
     let folder = binaries(Profile::Release)?;
     for function in ["intake", "side-effect", "poller"] {
         let binary = folder.join(function);
-        let size = fs::metadata(&binary).map_err(|e| format!("{}: {e}", binary.display()))?.len();
-        println!("{function}: binary {} KB, zip {} KB", size / 1024, zip_size(&binary)? / 1024);
+        let size = fs::metadata(&binary)
+            .map_err(|e| format!("{}: {e}", binary.display()))?
+            .len();
+        println!(
+            "{function}: binary {} KB, zip {} KB",
+            size / 1024,
+            zip_size(&binary)? / 1024
+        );
     }
     let mut command = Command::new(folder.join("sendtrail"));
-    command.arg("measure").arg("--functions").arg(&folder).args(arguments);
+    command
+        .arg("measure")
+        .arg("--functions")
+        .arg(&folder)
+        .args(arguments);
     check(command)
 }
 
@@ -136,7 +175,9 @@ fn zip_size(binary: &Path) -> Result<u64, String> {
     let mut python = Command::new("python3");
     python.args(["-m", "zipfile", "-c"]).arg(&zip).arg(binary);
     check(python)?;
-    fs::metadata(&zip).map(|m| m.len()).map_err(|e| format!("{}: {e}", zip.display()))
+    fs::metadata(&zip)
+        .map(|m| m.len())
+        .map_err(|e| format!("{}: {e}", zip.display()))
 }
 
 /// Counts the tests by kind, from the sources.
@@ -187,7 +228,9 @@ fn count_file(path: &Path, text: &str, kinds: &mut BTreeMap<&str, usize>) {
         }
         let line = line.trim_start();
         if line == "#[test]" || line.starts_with("#[tokio::test") {
-            *kinds.entry(if in_proptest { "property" } else { kind }).or_default() += 1;
+            *kinds
+                .entry(if in_proptest { "property" } else { kind })
+                .or_default() += 1;
         }
     }
 }

@@ -28,19 +28,31 @@ pub(crate) fn python_with_standard_webhooks() -> Result<PathBuf, String> {
         check(create).map_err(with_hint)?;
     }
     let mut pip = Command::new(&python);
-    pip.args(["-m", "pip", "install", "--quiet", "--requirement"]).arg(requirements);
+    pip.args(["-m", "pip", "install", "--quiet", "--requirement"])
+        .arg(requirements);
     check(pip).map_err(with_hint)?;
     Ok(python)
 }
 
 /// Installs a Debian package, as root; otherwise says how.
 fn ensure_debian(package: &str) -> Result<(), String> {
-    let by_hand = format!("needs the Debian package {package}: sudo apt-get install --yes {package}");
+    let by_hand =
+        format!("needs the Debian package {package}: sudo apt-get install --yes {package}");
     eprintln!("xtask: installing {package}");
     let update = quietly(Command::new("apt-get").args(["update", "--quiet"]));
     let mut install = Command::new("apt-get");
     install
-        .args(["install", "--yes", "--quiet", "--no-install-recommends", package])
+        .args([
+            "install",
+            "--yes",
+            "--quiet",
+            "--no-install-recommends",
+            package,
+        ])
         .env("DEBIAN_FRONTEND", "noninteractive");
-    if update && quietly(&mut install) { Ok(()) } else { Err(by_hand) }
+    if update && quietly(&mut install) {
+        Ok(())
+    } else {
+        Err(by_hand)
+    }
 }

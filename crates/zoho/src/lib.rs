@@ -16,6 +16,7 @@ mod record;
 mod store;
 mod token;
 mod usage;
+mod versions;
 
 pub use config::{Config, Fields, RefreshTokens, Secrets};
 pub use list::Cursor;

@@ -23,6 +23,7 @@ use crate::http::{self, Call, Caller};
 use crate::probe::Probe;
 use crate::token::{TokenCache, Tokens};
 use crate::usage::Counters;
+use crate::versions::Versions;
 use crate::{body, record};
 
 /// The client could not be made.
@@ -39,6 +40,7 @@ pub struct Zoho {
     request_timeout: SignedDuration,
     pub(crate) probe: Probe,
     created: Created,
+    versions: Versions,
     has_warned: AtomicBool,
     pub(crate) counters: Arc<Counters>,
 }
@@ -84,6 +86,7 @@ impl Zoho {
             request_timeout: config.request_timeout,
             probe: Probe::default(),
             created: Created::default(),
+            versions: Versions::default(),
             has_warned: AtomicBool::new(false),
             counters,
         })
@@ -95,7 +98,8 @@ impl Zoho {
         row: &serde_json::Map<String, serde_json::Value>,
         answer: &crate::answer::Answer,
     ) -> Result<Read, StoreError> {
-        let read = record::read(&self.fields, row, answer, self.request_timeout)?;
+        let mut read = record::read(&self.fields, row, answer, self.request_timeout)?;
+        self.versions.settle(&mut read);
         let source = self.fields.source_record.as_str();
         self.probe.remember(&read.record.id, row, source);
         if answer.date.is_none() && !self.has_warned.swap(true, Ordering::Relaxed) {

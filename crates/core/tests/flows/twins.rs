@@ -164,7 +164,7 @@ async fn two_records_pressed_at_once_send_one_document_whichever_is_slower() {
     ];
     for behind in [-3_000, -900, -70, -30, 0, 30, 70, 900, 3_000] {
         for slow in slow {
-            let (sent, bench, ids) = two_at_once(behind, slow).await;
+            let (sent, bench, ids) = Box::pin(two_at_once(behind, slow)).await;
             let case = format!("{behind} {slow:?}: {sent:?}");
             assert_eq!(submits(&bench), 1, "{case}");
             let went = |id: &HistoryId| bench.state(id) == "accepted";
@@ -182,7 +182,7 @@ async fn two_records_pressed_at_once_send_one_document_whichever_is_slower() {
 
 #[tokio::test(start_paused = true)]
 async fn one_that_gave_way_may_go_out_beside_the_other_when_the_press_names_it() {
-    let (sent, bench, ids) = two_at_once(0, None).await;
+    let (sent, bench, ids) = Box::pin(two_at_once(0, None)).await;
     assert_eq!(sent[1], already_sent(&ids[0]));
     let mut again = press(&ids[1], "press_9");
     again.again_of = Some(ids[0].clone());
