@@ -38,12 +38,20 @@ const LONG: [&str; 3] = [
 ];
 const WITH_LONG: [&str; 3] = ["guard", "list_lag_seconds", "list_cuts_long_text"];
 /// Scenarios that say nothing under an answer, and why.
-const SAYS_NOTHING: [(&str, &str, &str, &str); 1] = [(
-    "conflict_body",
-    "\"item_in200\"",
-    "edited_by_a_person",
-    "it counts the answers with status 412",
-)];
+const SAYS_NOTHING: [(&str, &str, &str, &str); 2] = [
+    (
+        "conflict_body",
+        "\"item_in200\"",
+        "edited_by_a_person",
+        "it counts the answers with status 412",
+    ),
+    (
+        "list_lag_seconds",
+        "3",
+        "twins_pressed_at_once",
+        "twins are found by a query: refusing them is a courtesy, and none where it lags",
+    ),
+];
 /// At once; they mostly wait.
 const JOBS: &str = "14";
 /// One row of the table.

@@ -71,6 +71,11 @@ impl ScriptedDriver {
         self.script().refuse_prepare = Some(not_sent);
     }
 
+    /// The harmless steps succeed again.
+    pub fn will_prepare(&self) {
+        self.script().refuse_prepare = None;
+    }
+
     /// The next look-up answers so; without one it is pending.
     pub fn will_answer(&self, answer: LookUpAnswer) {
         self.script().answers.push_back(answer);

@@ -200,7 +200,7 @@ async fn two_presses_at_once_submit_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn harmless_steps_that_fail_write_nothing_and_send_nothing() {
+async fn harmless_steps_that_fail_claim_nothing_send_nothing_and_leave_the_reason() {
     let bench = Bench::new();
     let id = bench.confirmed().await;
     bench.driver().will_not_prepare(not_sent(None));
@@ -210,8 +210,20 @@ async fn harmless_steps_that_fail_write_nothing_and_send_nothing() {
     let recorded = Recorded::Nothing { state };
     let outcome = SubmitOutcome::NotSent(not_sent(None));
     assert_eq!(sent, Sent::Done { outcome, recorded });
-    assert_eq!(bench.row(&id), before);
+    let (row, progress) = (bench.row(&id), bench.progress(&id));
+    assert_eq!((row.state, row.deadline), (before.state, None));
+    assert!(progress.claim.is_none() && progress.submission.is_none());
+    assert_eq!(
+        progress.last_error.map(|error| error.kind),
+        Some("not_sent".to_owned())
+    );
     assert!(bench.driver().submits().is_empty());
+    // The record stays as sendable as it was.
+    bench.driver().will_submit(accepted("ltr_1"));
+    bench.driver().will_prepare();
+    bench.pass(3).await;
+    bench.press(&id, "press_2").await;
+    assert_eq!(bench.state(&id), "accepted");
 }
 
 #[tokio::test(start_paused = true)]

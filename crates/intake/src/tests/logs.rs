@@ -28,7 +28,7 @@ async fn each_request_has_one_log_line_and_none_holds_a_body_a_token_or_a_recipi
     bad["driver"] = json!("no-such-driver");
     answers.push(stack.post("msg_3", &bad).await);
     let detail = "cause for the log".to_owned();
-    stack.fail(|faults| faults.create = Some(StoreError::Malformed { detail }));
+    stack.fail(|faults| faults.create = Some(StoreError::Unauthorized { detail }));
     answers.push(stack.post("msg_4", &input()).await);
 
     let (text, lines) = (logs.text(), logs.lines());

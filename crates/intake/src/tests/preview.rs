@@ -168,8 +168,8 @@ async fn a_source_that_is_missing_or_withheld_is_told_apart_from_a_crm_that_fail
             StoreError::Malformed {
                 detail: detail.clone(),
             },
-            500,
-            "internal",
+            503,
+            "crm_unavailable",
         ),
     ] {
         let stack = Stack::new();

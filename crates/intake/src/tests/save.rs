@@ -282,9 +282,9 @@ async fn a_crm_that_fails_is_told_without_its_words() {
             StoreError::Malformed {
                 detail: detail.clone(),
             },
-            500,
-            "internal",
-            None,
+            503,
+            "crm_unavailable",
+            Some("10"),
         ),
         (
             StoreError::Refused {

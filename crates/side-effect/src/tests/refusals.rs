@@ -223,9 +223,9 @@ async fn trouble_with_the_crm_has_its_code_and_its_wait_and_no_cause_outside() {
             StoreError::Malformed {
                 detail: "inner words".to_owned(),
             },
-            500,
-            "internal",
-            None,
+            503,
+            "crm_unavailable",
+            Some("10"),
         ),
     ];
     for (error, status, code, retry_after) in cases {
