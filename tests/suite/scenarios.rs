@@ -81,3 +81,17 @@ scenarios! {
     crm_down_after_submit,
     poison_rows_do_not_starve,
 }
+
+#[test]
+fn killed_at_any_moment_a_send_is_never_submitted_twice_and_ends() {
+    let folder = folder();
+    let output = Command::new(folder.join("sendtrail"))
+        .args(["demo", "--chaos", "8", "--seed", "7", "--functions"])
+        .arg(&folder)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains("0  submitted twice"), "{text}");
+    assert!(!text.contains("no end"), "{text}");
+}

@@ -105,6 +105,11 @@ impl PathTemplate {
         })
     }
 
+    /// Whether our reference stands in it.
+    pub(crate) fn names_reference(&self) -> bool {
+        self.0.names_reference()
+    }
+
     /// The address for these values.
     pub(crate) fn address(&self, base: &Base, values: &Values<'_>) -> Result<Url, BadValue> {
         let filled = self.fill(|slot| {

@@ -178,6 +178,14 @@ impl Template {
         Ok(Self { parts, optional })
     }
 
+    /// Whether our reference stands in it, plain or in base64.
+    pub(crate) fn names_reference(&self) -> bool {
+        self.parts.iter().any(|part| match part {
+            Part::Slot(Slot::Reference | Slot::ReferenceBase64) => true,
+            Part::Slot(_) | Part::Text(_) => false,
+        })
+    }
+
     /// The value for a JSON body: a template that is one placeholder keeps the kind of its value. `None` is
     /// an optional value that the input does not have.
     #[cfg(any(feature = "submit", feature = "look-up"))]

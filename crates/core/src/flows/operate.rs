@@ -3,7 +3,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::verify::state_text;
+use super::verify::{has_open_claim_or_submission, shows_an_earlier_submit, state_text};
 use crate::commit::{Change, Commit, NoBase, commit, read_base};
 use crate::ids::{ExternalId, HistoryId, derive_reference};
 use crate::input::Input;
@@ -103,6 +103,13 @@ fn change_of(
     now: Timestamp,
 ) -> Result<Change, String> {
     let progress = Progress::decode(record.progress.as_deref());
+    let never_sent = |progress: &Progress| was_never_claimed(record, progress);
+    if *operation != Operation::SettleFailed && progress.as_ref().is_ok_and(never_sent) {
+        return Err(
+            "it was never claimed, so nothing was sent: set its state back to confirmed, or settle it as failed"
+                .to_owned(),
+        );
+    }
     match operation {
         Operation::SettleSucceeded | Operation::SettleFailed => {
             let mut progress = match progress {
@@ -150,6 +157,13 @@ fn change_of(
             Ok(Change::of(event, progress))
         }
     }
+}
+
+/// Whether the record tells that no submit was ever under way.
+fn was_never_claimed(record: &HistoryRecord, progress: &Progress) -> bool {
+    progress.claim.is_none()
+        && !has_open_claim_or_submission(progress)
+        && !shows_an_earlier_submit(record, progress)
 }
 
 /// Look-ups start at the next tick, and end at `deadline`.

@@ -280,20 +280,17 @@ pub(super) fn after_submit(mut progress: Progress, outcome: &Outcome, now: Times
             Change::of(Event::NotSent, progress)
         }
         SubmitOutcome::Unknown(evidence) => {
-            let detail = format!("{}: {}", evidence.class, evidence.detail);
-            progress.last_error = Some(LastError::new(
-                now,
-                "outcome_unknown",
-                evidence.status,
-                &detail,
-            ));
-            if outcome.can_find {
+            let event = if outcome.can_find {
                 progress.check_at(clock_deadline(now, outcome.pacing.find_interval()));
-                Change::of(Event::OutcomeUnknown, progress)
+                Event::OutcomeUnknown
             } else {
                 progress.stop_checking();
-                Change::of(Event::AcceptanceUnknown, progress)
-            }
+                Event::AcceptanceUnknown
+            };
+            let detail = format!("{}: {}", evidence.class, evidence.detail);
+            let kind = event.label();
+            progress.last_error = Some(LastError::new(now, kind, evidence.status, &detail));
+            Change::of(event, progress)
         }
     }
 }

@@ -265,3 +265,26 @@ async fn a_settled_send_can_not_be_pressed_again() {
     }
     assert_eq!(bench.driver().submits().len(), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_send_that_was_never_claimed_is_not_told_as_delivered_or_looked_up() {
+    for operation in [
+        Operation::SettleSucceeded,
+        Operation::Resume {
+            external_id: Some(external("ltr_zz")),
+            give_up: SignedDuration::from_hours(1),
+        },
+    ] {
+        let bench = Bench::new();
+        let id = bench.confirmed().await;
+        bench.type_state(&id, "needs_review");
+        bench.pass(3).await;
+        let before = bench.row(&id);
+        let refused = operated(&bench, &id, &operation).await;
+        assert!(
+            matches!(&refused, Operated::Refused(why) if why.contains("nothing was sent")),
+            "{refused:?}"
+        );
+        assert_eq!(bench.row(&id), before);
+    }
+}

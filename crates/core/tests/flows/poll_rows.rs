@@ -45,6 +45,25 @@ async fn an_edit_during_the_look_up_stands_and_the_row_is_skipped() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_streak_of_412_writes_nothing_and_ends_once_nobody_edits_in_between() {
+    let bench = Bench::new();
+    let ids = bench.due(2).await;
+    bench.driver().takes(SignedDuration::from_secs(3));
+    for _ in 0..5 {
+        let edit = async {
+            bench.pass(1).await;
+            bench.type_state(&ids[0], "accepted");
+        };
+        let (report, ()) = tokio::join!(bench.poll(), edit);
+        assert_eq!(report.conflicts_skipped, 1, "{report}");
+        assert_eq!(bench.progress(&ids[0]).attempts(), 0);
+        bench.pass(120).await;
+    }
+    assert_eq!(bench.poll().await.conflicts_skipped, 0);
+    assert_eq!(bench.progress(&ids[0]).attempts(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_row_that_vanishes_or_cannot_be_written_does_not_stop_the_others() {
     let mut bench = Bench::new();
     bench.polling.list_lag = SignedDuration::from_hours(1);

@@ -148,13 +148,13 @@ async fn sending_without_an_open_claim_is_not_taken_for_a_submit() {
     let bench = Bench::new();
     let resolved = bench.sent(SubmitOutcome::NotSent(not_sent(None))).await;
     let unclaimed = bench.confirmed().await;
-    for id in [resolved, unclaimed] {
+    for (id, words) in [(resolved, "no open claim"), (unclaimed, "never claimed")] {
         bench.type_state(&id, "sending");
         bench.pass(3).await;
         let before = bench.row(&id);
         let refused = recorded(&bench, &id, "ltr_9").await;
         assert!(
-            matches!(&refused, Operated::Refused(why) if why.contains("no open claim")),
+            matches!(&refused, Operated::Refused(why) if why.contains(words)),
             "{refused:?}"
         );
         assert_eq!(bench.row(&id), before);

@@ -90,7 +90,7 @@ async fn an_unknown_outcome_that_nothing_can_tell_is_given_to_a_person_at_once()
     let (row, progress) = (bench.row(&id), bench.progress(&id));
     assert_eq!(row.state.as_deref(), Some("needs_review"));
     assert!(row.next_check_at.is_none() && row.notified);
-    assert_eq!(progress.last_error.unwrap().kind, "outcome_unknown");
+    assert_eq!(progress.last_error.unwrap().kind, "acceptance_unknown");
     assert_eq!(
         progress.submission.unwrap().outcome,
         SubmissionOutcome::Unknown

@@ -62,20 +62,31 @@ pub(crate) struct ClientSecret {
 impl Auth {
     pub(crate) fn read(section: &Section<'_, '_>, hosts: &[String]) -> Option<Self> {
         match section.text("kind")?.as_str() {
-            "basic" => Some(Self::Basic {
-                user: credential(section, "user", false)?,
-                password: credential(section, "password", true)?,
-            }),
+            "basic" => {
+                let user = credential(section, "user", false);
+                let password = credential(section, "password", true);
+                Some(Self::Basic {
+                    user: user?,
+                    password: password?,
+                })
+            }
             "bearer" => Some(Self::Header {
                 name: AUTHORIZATION,
                 prefix: "Bearer ".to_owned(),
                 value: section.secret("token")?,
             }),
-            "header" => Some(Self::Header {
-                name: header_name(section, "name", &section.text("name")?)?,
-                prefix: section.text_or("prefix", ""),
-                value: section.secret("value")?,
-            }),
+            "header" => {
+                // All are read before one is given up, so that none is called unknown.
+                let name = section.text("name");
+                let name = name.and_then(|name| header_name(section, "name", &name));
+                let prefix = section.text_or("prefix", "");
+                let value = section.secret("value");
+                Some(Self::Header {
+                    name: name?,
+                    prefix,
+                    value: value?,
+                })
+            }
             "oauth2_client_credentials" => client_credentials(section, hosts).map(Self::Token),
             "token_form" => {
                 let (url, client_id) = (token_url(section, hosts), section.secret("client_id"));

@@ -52,6 +52,17 @@ impl BodySpec {
         }
     }
 
+    /// Whether our reference stands in it.
+    pub(super) fn names_reference(&self) -> bool {
+        match self {
+            Self::Json { root, .. } => root.names_reference(),
+            Self::Form(list) | Self::Multipart(list) => {
+                list.iter().any(|(_, node)| node.names_reference())
+            }
+            Self::Raw { .. } => false,
+        }
+    }
+
     /// The secrets in it.
     pub(crate) fn secrets(&self, into: &mut Vec<SecretRef>) {
         match self {
@@ -73,6 +84,15 @@ impl Node {
             Self::Object(entries) => entries.iter().map(|(_, node)| node.documents()).sum(),
             Self::Array(items) => items.iter().map(Self::documents).sum(),
             Self::Template(_) | Self::Fixed(_) | Self::Secret(_) => 0,
+        }
+    }
+
+    fn names_reference(&self) -> bool {
+        match self {
+            Self::Template(template) => template.names_reference(),
+            Self::Object(entries) => entries.iter().any(|(_, node)| node.names_reference()),
+            Self::Array(items) => items.iter().any(Self::names_reference),
+            Self::Fixed(_) | Self::Secret(_) | Self::Document => false,
         }
     }
 

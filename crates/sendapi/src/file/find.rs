@@ -7,6 +7,7 @@ use super::body::BodySpec;
 use super::look_up::{LONGEST, credentials_body};
 use super::read::{Context, optional_pointer, path, pointer};
 use super::rule::{conditions, unreachable};
+use super::step::ReadSteps;
 use crate::address::PathTemplate;
 use crate::condition::Conditions;
 use crate::pointer::Pointer;
@@ -51,7 +52,7 @@ pub(crate) struct DraftRule {
 
 pub(super) fn find(
     root: &Section<'_, '_>,
-    draft: Option<&str>,
+    steps: &ReadSteps,
     context: &Context<'_>,
 ) -> Option<(Find, SignedDuration)> {
     let present = root.has_section("find");
@@ -59,18 +60,39 @@ pub(super) fn find(
     if !present {
         return None;
     }
-    let scope = Scope::Find(draft);
+    let scope = Scope::Find(steps.draft.as_deref());
     let path = path(&section, scope, context.base);
     let body = credentials_body(&section, scope, context);
     let grace = section.duration("grace");
     if grace.is_some_and(|grace| grace > LONGEST) {
         section.wrong("grace", "must be at most 400d");
     }
+    if grace.is_some_and(|grace| grace <= SignedDuration::ZERO) {
+        section.wrong("grace", "a submit may turn up late: give it some minutes");
+    }
     let by = if section.has_section("rule") {
         Some(by_draft(&section, path.as_ref()))
     } else {
         by_list(&section)
     };
+    let compares = matches!(
+        &by,
+        Some(FindBy::List {
+            reference: Some(_),
+            ..
+        })
+    );
+    let asks = path.as_ref().is_some_and(PathTemplate::names_reference)
+        || body.as_ref().is_some_and(BodySpec::names_reference);
+    if steps.without_reference && (compares || asks) {
+        section.wrong("path", "find looks for {{reference}}, but no step sends it");
+    }
+    if matches!(&by, Some(FindBy::List { .. })) && path.is_some() && !compares && !asks {
+        section.wrong(
+            "path",
+            "must hold {{reference}}, or compare it with find.reference: else any listed item counts as ours",
+        );
+    }
     let find = Find {
         path: path?,
         body,

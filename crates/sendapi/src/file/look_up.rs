@@ -66,6 +66,7 @@ pub(super) fn look_up(
     if !rules.iter().any(|rule| rule.is == Verdict::Delivered) {
         section.wrong("rule", "needs a rule that is delivered");
     }
+    pending_and_final(section, &pending, &rules);
     let rules = LookUpRules {
         path: path?,
         body,
@@ -73,6 +74,27 @@ pub(super) fn look_up(
         pending,
     };
     Some((rules, pacing?))
+}
+
+/// A word is pending or ends the send, not both. A rule over several fields may take a word that is pending
+/// without the others.
+fn pending_and_final(section: &Section<'_, '_>, pending: &[Word], rules: &[LookUpRule]) {
+    for rule in rules {
+        let means = match rule.is {
+            Verdict::Delivered => "delivered",
+            Verdict::Undelivered => "undelivered",
+            Verdict::Pending => continue,
+        };
+        if let [one] = rule.when.0.as_slice()
+            && pending.contains(&one.equals)
+        {
+            let word = &one.equals;
+            section.wrong(
+                "pending",
+                &format!("{word} is {means} by a rule, so it is not pending"),
+            );
+        }
+    }
 }
 
 /// The body of a read: needed where the credentials stand in bodies, and refused elsewhere.

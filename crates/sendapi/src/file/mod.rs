@@ -13,6 +13,8 @@ mod documented;
 #[cfg(test)]
 mod refusals;
 #[cfg(test)]
+mod refusals_between;
+#[cfg(test)]
 mod refusals_steps;
 #[cfg(test)]
 mod shipped;

@@ -51,9 +51,9 @@ pub(super) fn driver(stem: &str, root: &Section<'_, '_>) -> Option<DriverFile> {
         idempotency: idempotency.as_ref(),
     };
     let headers = constant_headers(root, context.idempotency);
-    let (steps, draft) = step::steps(root, &context);
+    let read = step::steps(root, &context);
     let look_up = look_up::look_up(&root.section("look_up"), &context);
-    let find = find::find(root, draft.as_deref(), &context);
+    let find = find::find(root, &read, &context);
     let (look_up, mut pacing) = look_up?;
     if let Some((_, grace)) = &find {
         pacing.find_grace = *grace;
@@ -68,7 +68,7 @@ pub(super) fn driver(stem: &str, root: &Section<'_, '_>) -> Option<DriverFile> {
         error,
         wait_headers,
         headers,
-        steps: steps?,
+        steps: read.steps?,
         look_up,
         find: find.map(|(find, _)| find),
         pacing,

@@ -106,17 +106,24 @@ pub(super) fn idempotency(root: &Section<'_, '_>) -> Option<Idempotency> {
     })
 }
 
+/// The steps as far as they could be read, and what other tables need to know of them.
+pub(super) struct ReadSteps {
+    pub(super) steps: Option<Steps>,
+    pub(super) draft: Option<String>,
+    /// No step sends our reference. False where a part that may hold it could not be read.
+    pub(super) without_reference: bool,
+}
+
 /// Reads every step.
-pub(super) fn steps(
-    root: &Section<'_, '_>,
-    context: &Context<'_>,
-) -> (Option<Steps>, Option<String>) {
+pub(super) fn steps(root: &Section<'_, '_>, context: &Context<'_>) -> ReadSteps {
     let sections = root.sections("step");
     let mut captured = Vec::new();
     let mut before = Vec::new();
     let mut commit = None;
     let mut documents = 0;
     let mut commits = 0;
+    let mut without_reference = !sections.is_empty();
+    let mut last_accept = Vec::new();
     for section in &sections {
         let is_commit = section.boolean_or("commit", false);
         if commits > 0 {
@@ -130,6 +137,8 @@ pub(super) fn steps(
             );
         }
         let call = call(section, is_commit, &captured, context);
+        without_reference &= call.is_without_reference(section);
+        last_accept.clone_from(&call.accept);
         let found = call.body.as_ref().map_or(0, BodySpec::documents);
         documents += found;
         if found > 0 && documents > 1 {
@@ -145,6 +154,9 @@ pub(super) fn steps(
     }
     if commits == 0 {
         root.wrong("step", "needs exactly one step with commit = true");
+        if let Some(last) = sections.last() {
+            forgotten_commit(last, &last_accept, &captured);
+        }
     }
     if !sections.is_empty() && documents == 0 {
         root.wrong("step", "\"@document\" must stand in the steps exactly once");
@@ -156,7 +168,19 @@ pub(super) fn steps(
         commit,
         draft: draft.clone(),
     });
-    (steps, draft)
+    ReadSteps {
+        steps,
+        draft,
+        without_reference,
+    }
+}
+
+/// The last step was meant to commit: its keys of a commit are read, so that they are not called unknown on top.
+fn forgotten_commit(section: &Section<'_, '_>, accept: &[u16], captured: &[String]) {
+    if section.has("id") {
+        let _ = id(section, captured);
+    }
+    let _ = outcomes(section, accept);
 }
 
 /// Which capture is kept with the claim.
@@ -180,6 +204,20 @@ struct PartialCall {
 }
 
 impl PartialCall {
+    /// Whether it surely does not send our reference. The idempotency key does not count: no API searches it.
+    fn is_without_reference(&self, section: &Section<'_, '_>) -> bool {
+        let target = match &self.target {
+            Some(Target::Path(path)) => !path.names_reference(),
+            Some(Target::Captured(_)) => true,
+            None => false,
+        };
+        let body = match &self.body {
+            Some(body) => !body.names_reference(),
+            None => !section.has_section("body"),
+        };
+        target && body
+    }
+
     fn whole(self) -> Option<Call> {
         Some(Call {
             name: self.name?,

@@ -11,10 +11,11 @@ use crate::cli::ListArgs;
 use crate::failure::Failure;
 use crate::output::{Cell, Paint, Screen, cut, json_line, plain, relative, span, table};
 
-const HEADING: [&str; 8] = [
+const HEADING: [&str; 9] = [
     "ID",
     "STATE",
     "AGE",
+    "CHANGED",
     "NEXT CHECK",
     "ATTEMPTS",
     "DEADLINE",
@@ -95,6 +96,7 @@ fn row(view: &View, now: Timestamp) -> Vec<Cell> {
         Cell::of(view.id()),
         view.state_cell(),
         Cell::of(&age.unwrap_or_default()),
+        away(Some(view.changed_at())),
         away(view.next_check_at()),
         Cell::of(&view.attempts().map_or_else(String::new, |n| n.to_string())),
         away(view.deadline()),
@@ -126,7 +128,7 @@ mod tests {
         for part in [
             "57",
             "needs_review",
-            "8 d",
+            "8 d  23 h ago",
             "3",
             "24 h ago",
             "Jo Seller",

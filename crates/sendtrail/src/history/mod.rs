@@ -1,5 +1,6 @@
 //! `sendtrail history`: look at records and decide what only a person can.
 
+mod advice;
 mod change;
 mod list;
 mod show;

@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 use sendtrail_core::progress::{Claim, ConfirmedDocument, Progress, Submission, TrailEntry};
-use sendtrail_core::record::StateField;
 use sendtrail_core::state::State;
 
+use super::advice::advice;
 use super::view::View;
 use crate::output::{Cell, Paint, Screen, cut, facts, instant, plain, plain_lines, table};
 
@@ -152,38 +152,6 @@ fn trail(entries: &[TrailEntry], screen: Screen) -> String {
     format!("\n{}", table(screen, &heading, &rows))
 }
 
-/// What a person can do about it.
-fn advice(view: &View) -> String {
-    let id = view.id();
-    match &view.read.record.state {
-        StateField::Known(State::NeedsReview) => {
-            let resume = match (&view.progress, view.external_id()) {
-                (Err(_), _) => String::new(),
-                (Ok(_), Some(_)) => format!("\n  sendtrail history resume {id} --reason TEXT"),
-                (Ok(_), None) => {
-                    format!("\n  sendtrail history resume {id} --external-id ID --reason TEXT")
-                }
-            };
-            format!(
-                "\nA person must decide. Find out at the external API what happened, then:\n  \
-                 sendtrail history settle {id} --as succeeded|failed --reason TEXT{resume}\n"
-            )
-        }
-        StateField::Empty | StateField::Unknown(_) => format!(
-            "\nThe state field holds no state, so nothing works on this record. To decide it, set the field to \
-             needs_review in the CRM, then use `sendtrail history settle {id}`.\n"
-        ),
-        StateField::Known(
-            State::Saved
-            | State::Confirmed
-            | State::Sending
-            | State::Accepted
-            | State::Succeeded
-            | State::Failed,
-        ) => String::new(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::view::tests::{PROGRESS, now, view};
@@ -235,16 +203,5 @@ mod tests {
         );
         assert!(!text.contains("attempts"), "{text}");
         assert!(shown("accepted", None).contains("the progress is empty"));
-    }
-
-    #[test]
-    fn a_word_that_is_no_state_is_explained_and_other_states_need_no_advice() {
-        assert!(shown("sent", Some(PROGRESS)).contains("holds no state"));
-        for state in ["saved", "accepted", "succeeded"] {
-            assert!(
-                !shown(state, Some(PROGRESS)).contains("sendtrail history"),
-                "{state}"
-            );
-        }
     }
 }

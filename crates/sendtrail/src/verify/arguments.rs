@@ -26,7 +26,8 @@ pub(crate) struct VerifyArguments {
     /// The webhook-signature as it arrived, in place of that of --headers.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(super) signature: Option<String>,
-    /// The file with the log line of a refusal; - for standard input.
+    /// The file with the log line of a refusal; - for standard input. The last one of a local stack:
+    /// grep '"request refused"' DATA/logs/intake.log | tail -1
     #[arg(long, value_name = "FILE")]
     pub(super) refusal: Option<PathBuf>,
     /// A variable that holds a secret, as text or in whsec_ form; may be given several times.

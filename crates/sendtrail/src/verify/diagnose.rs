@@ -42,7 +42,7 @@ pub(super) struct Diagnosis {
     /// The label of the key that verifies it, or the library's reason.
     pub(super) plain: Result<String, SignatureError>,
     pub(super) clock: Option<Clock>,
-    /// Where the MAC does not hold and there is a signature.
+    /// Where the MAC does not hold and no header is missing.
     pub(super) found: Option<Found>,
     pub(super) body_bytes: usize,
     pub(super) body_sha256: String,
@@ -111,6 +111,15 @@ pub(super) fn mac_holds(plain: &Result<String, SignatureError>) -> bool {
     }
 }
 
+/// Whether a header is missing: there is nothing to compare then.
+pub(super) fn is_incomplete(plain: &Result<String, SignatureError>) -> bool {
+    use SignatureError as E;
+    matches!(
+        plain,
+        Err(E::MissingId | E::MissingTimestamp | E::MissingSignature)
+    )
+}
+
 /// Verifies the request as a door does; where the MAC does not hold, looks for the reason.
 pub(super) fn diagnose(
     request: &Request,
@@ -133,7 +142,7 @@ pub(super) fn diagnose(
         signature,
         body: &request.body,
     };
-    let is_searched = !mac_holds(&plain) && !signature.is_empty();
+    let is_searched = !mac_holds(&plain) && !is_incomplete(&plain);
     Ok(Diagnosis {
         found: is_searched.then(|| search(received, keys, LIMITS)),
         clock: Clock::read(received.time, arrival),
@@ -209,14 +218,25 @@ mod tests {
     }
 
     #[test]
-    fn without_a_signature_nothing_is_searched() {
-        let request = Request {
-            signature: None,
-            ..signed("1700000000", b"{}")
-        };
-        let diagnosis = of(&request, 1_700_000_000);
-        assert_eq!(diagnosis.plain, Err(SignatureError::MissingSignature));
-        assert_eq!(diagnosis.found, None);
+    fn where_a_header_is_missing_nothing_is_searched() {
+        use SignatureError as E;
+        let whole = || signed("1700000000", b"{}");
+        let mut without = [whole(), whole(), whole(), whole()];
+        without[0].signature = None;
+        without[1].id = None;
+        without[2].timestamp = None;
+        without[3].id = Some(Vec::new());
+        let due = [
+            E::MissingSignature,
+            E::MissingId,
+            E::MissingTimestamp,
+            E::MissingId,
+        ];
+        for (request, error) in without.iter().zip(due) {
+            let diagnosis = of(request, 1_700_000_000);
+            assert_eq!(diagnosis.plain, Err(error));
+            assert_eq!(diagnosis.found, None);
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `sendtrail zoho check`: can this CRM keep the promises?
 
 use std::fmt::Write as _;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -58,8 +59,8 @@ pub(crate) async fn run(
         list_lag: settings.poller.list_lag,
         unique: format!("{:032x}", OsRandom.bits()),
     };
-    let bar = progress();
-    let report = check(&crm, &options, &mut |point| bar.set_message(point.name)).await;
+    let bar = progress(screen);
+    let report = check(&crm, &options, &mut |point| tell(&bar, screen, point)).await;
     bar.finish_and_clear();
     let code = if report.failures().next().is_some() {
         ExitCode::FAILURE
@@ -74,10 +75,26 @@ pub(crate) async fn run(
     Ok((text, code))
 }
 
+/// A line on standard error for a point that is done.
+fn tell(bar: &ProgressBar, screen: Screen, point: &Point) {
+    if screen.json {
+        return;
+    }
+    let (_, word) = word(point.verdict);
+    let name = point.name;
+    bar.suspend(|| {
+        // The result tells every point again, so that a line which cannot be written is no loss.
+        let _ = writeln!(io::stderr().lock(), "{word:<9}  {name}");
+    });
+}
+
 /// Tells on standard error, where that is a terminal, that it is still at work.
-fn progress() -> ProgressBar {
+fn progress(screen: Screen) -> ProgressBar {
+    if screen.json {
+        return ProgressBar::hidden();
+    }
     let bar = ProgressBar::new_spinner();
-    let style = ProgressStyle::with_template("{spinner} {elapsed}  {msg}");
+    let style = ProgressStyle::with_template("{spinner} {elapsed}");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
     bar.enable_steady_tick(Duration::from_millis(200));
     bar

@@ -144,6 +144,51 @@ async fn a_stale_request_is_called_stale_with_its_mac_verified() {
 }
 
 #[tokio::test]
+async fn a_mismatch_outside_the_window_doubts_the_timestamp_and_one_inside_does_not() {
+    let of = async |at: &str| {
+        let signature = sign(&Secret::parse(KEY).unwrap(), "msg_1", AT, b"other");
+        let words = [
+            "verify",
+            "--body",
+            "-",
+            "--secret-env",
+            "K",
+            "--id",
+            "msg_1",
+        ];
+        let more = ["--timestamp", AT, "--signature", &signature, "--at", at];
+        let arguments = [&words[..], &more].concat();
+        refused(run_with(&arguments, &[("K", KEY)], b"{}").await).out
+    };
+    let doubt = "may not be the one that was signed";
+    assert!(!of(AT).await.contains(doubt));
+    let stale = of("2026-01-01T00:00:00Z").await;
+    assert!(
+        stale.contains(doubt) && stale.contains("2 years before"),
+        "{stale}"
+    );
+}
+
+#[tokio::test]
+async fn a_missing_header_ends_the_diagnosis_with_one_fix() {
+    let signature = sign(&Secret::parse(KEY).unwrap(), "msg_1", AT, b"other");
+    let words = [
+        "verify",
+        "--body",
+        "-",
+        "--secret-env",
+        "K",
+        "--timestamp",
+        AT,
+    ];
+    let arguments = [&words[..], &["--signature", &signature]].concat();
+    let out = refused(run_with(&arguments, &[("K", KEY)], b"{}").await).out;
+    let fixes = out.lines().filter(|line| line.starts_with("fix "));
+    assert_eq!(fixes.count(), 1, "{out}");
+    assert!(out.contains("missing_id") && !out.contains("tried") && !out.contains("clock"));
+}
+
+#[tokio::test]
 async fn headers_come_from_what_sign_prints_and_from_a_captured_event() {
     let files = Files::new();
     let fixed = ["sign", "--body", "-", "--secret-env", "K", "--id", "msg_1"];
@@ -245,6 +290,7 @@ async fn a_refusal_is_told_in_words_and_its_body_compared_with_the_file() {
         "outside",
         "as a form",
         "base64",
+        "may not be the one that was signed",
     ] {
         assert!(same.contains(due), "{due} in {same}");
     }
@@ -255,6 +301,16 @@ async fn a_refusal_is_told_in_words_and_its_body_compared_with_the_file() {
     assert!(
         changed.contains("what arrived is the file read as a form"),
         "{changed}"
+    );
+    // Three changes drop this line end, and give the same bytes.
+    let ended = of("{\"a\":\"x y\"}\n", &[]).await.out;
+    assert!(
+        ended.contains(", or ") && ended.contains("(the same bytes)"),
+        "{ended}"
+    );
+    assert!(
+        !ended.lines().any(|line| line.starts_with("or ")),
+        "{ended}"
     );
     let other = of(r#"{"a":"y x"}"#, &[]).await.out;
     assert!(other.contains("body of another request"), "{other}");

@@ -1,34 +1,6 @@
 //! What the API does with one recipient's letters, written as a line of text.
 //!
-//! Clauses are separated by commas; `N` counts, `D` is a duration such as `300ms`, `5s` or `2m`.
-//!
-//! | clause | effect |
-//! |---|---|
-//! | `delivered [after N]` | `N` look-ups answer pending, every later one delivered (without it: `after 1`) |
-//! | `undelivered [after N]` | the same, ending in `Returned to Sender` |
-//! | `failed [after N]` | the same, ending in the status `failed` |
-//! | `status TEXT [after N]` | the same, ending in a status text that nobody knows |
-//! | `silence` | pending for ever |
-//! | `rejected [CODE] [times N]` | answers `CODE` (422), does not act |
-//! | `throttled [D] [as date] [times N]` | answers 429 with `Retry-After` (1 s), does not act |
-//! | `down [CODE] [times N]` | answers `CODE` (503), does not act |
-//! | `redirected [CODE] [times N]` | answers `CODE` (307) with the same address, does not act |
-//! | `reset [times N]` | reads everything, closes the connection, does not act |
-//! | `reset midway [times N]` | closes the connection before the document is read (multipart only) |
-//! | `reply lost` | acts, then closes the connection without an answer |
-//! | `reply cut` | acts, then breaks off in the middle of the answer's body |
-//! | `reply garbage` | acts, then answers 200 with what is no JSON |
-//! | `reply without id` | acts, then answers 200 with an object that has no id |
-//! | `reply CODE` | acts, then answers `CODE` with an error body |
-//! | `hold D [before\|after]` | waits before acting, or between acting and the answer (the default) |
-//! | `look-up CODE [times N]` | the first `N` (1) look-ups answer `CODE`; 429 comes with `Retry-After` |
-//! | `find CODE [times N]` | the first `N` (1) searches by reference answer `CODE` |
-//! | `find delay D` | a search does not show the letter until `D` after it was accepted |
-//! | `unique` | a second letter of one reference is refused with 409 |
-//! | `keyless` | the idempotency key is ignored |
-//!
-//! Without `times` a refusal is for ever. Several refusals follow each other in the order written, counted over
-//! all POSTs of one reference; after them the letter is accepted.
+//! The clauses are in the README of this crate, section *Scripts*.
 
 use std::num::NonZeroU32;
 use std::time::Duration;

@@ -1,14 +1,16 @@
 //! What was found, in words and as JSON.
 
+mod clock;
 mod json;
 
 use serde_json::{Map, Value};
 
+use clock::{clock_words, error_words};
 use json::{comparison_json, refusal_json, request_json};
 
 use super::arrival::Comparison;
 use super::change::{Change, Place};
-use super::diagnose::{Clock, Diagnosis, Source, mac_holds};
+use super::diagnose::{Clock, Diagnosis, Source, is_incomplete, mac_holds};
 use super::input::Signed;
 use super::mac::sha256;
 use super::reasons;
@@ -26,6 +28,10 @@ pub(super) struct Report<'a> {
 
 /// Longest name or text from outside that is shown, in characters.
 const MAX_SHOWN: usize = 120;
+
+/// Most ways to the same bytes that are told in words.
+const MAX_WAYS: usize = 3;
+const OTHER_TIMESTAMP: &str = "This timestamp may not be the one that was signed.";
 
 fn shown(bytes: Option<&[u8]>) -> String {
     match bytes {
@@ -101,7 +107,7 @@ impl Lines {
                 );
             }
             Err(error) => {
-                let text = format!("not verified: {error} ({})", error.reason());
+                let text = format!("not verified: {} ({})", error_words(error), error.reason());
                 self.painted("result", Paint::Bad, text);
             }
         }
@@ -110,7 +116,8 @@ impl Lines {
         self.add("timestamp", shown(request.timestamp.as_deref()));
         let (bytes, hash) = (diagnosis.body_bytes, &diagnosis.body_sha256);
         self.add("body", format!("{bytes} bytes, SHA-256 {hash}"));
-        if let Some(clock) = &diagnosis.clock {
+        let clock = diagnosis.clock.as_ref();
+        if let Some(clock) = clock.filter(|_| !is_incomplete(&diagnosis.plain)) {
             let paint = if clock.is_inside() {
                 Paint::Plain
             } else {
@@ -179,6 +186,9 @@ impl Lines {
         }
         if tried > 0 {
             self.add("fix", unexplained(signed));
+            if diagnosis.clock.is_some_and(|clock| !clock.is_inside()) {
+                self.add("fix", OTHER_TIMESTAMP);
+            }
         }
     }
 
@@ -200,6 +210,9 @@ impl Lines {
                 source: Source::Log,
             };
             self.add("clock", clock_words(&clock));
+            if refusal.reason == "mismatch" && !clock.is_inside() {
+                self.add("fix", OTHER_TIMESTAMP);
+            }
         }
         for note in notes(refusal) {
             self.add("note", note);
@@ -221,16 +234,12 @@ impl Lines {
                 "the file is the body that arrived, byte for byte",
             ),
             Comparison::Changed { by, tried: count } => {
-                let mut names = ["body", "or"].into_iter();
-                for changes in by {
-                    let name = names.next().unwrap_or("or");
-                    let words = words(changes);
-                    self.painted(
-                        name,
-                        Paint::Bold,
-                        format!("what arrived is the file {words}"),
-                    );
-                }
+                let words = ways(by);
+                self.painted(
+                    "body",
+                    Paint::Bold,
+                    format!("what arrived is the file {words}"),
+                );
                 if let Some(change) = by.first().and_then(|changes| changes.first()) {
                     self.add("fix", change.fix);
                 }
@@ -264,6 +273,24 @@ fn words(changes: &[Change]) -> String {
     words.join(", then ")
 }
 
+/// Ways that cannot be told apart, since each gives the bytes that arrived.
+fn ways(by: &[Vec<Change>]) -> String {
+    let mut told: Vec<String> = by
+        .iter()
+        .take(MAX_WAYS)
+        .map(|changes| words(changes))
+        .collect();
+    if by.len() > MAX_WAYS {
+        told.push(format!("{} other ways", by.len() - MAX_WAYS));
+    }
+    let end = if told.len() > 1 {
+        " (the same bytes)"
+    } else {
+        ""
+    };
+    format!("{}{end}", told.join(", or "))
+}
+
 fn sentence(changes: &[Change]) -> String {
     let (body, rest): (Vec<Change>, Vec<Change>) = changes
         .iter()
@@ -293,34 +320,6 @@ fn unexplained(signed: &Signed) -> String {
     "Check that the signer has one of these keys. Then let it log length and SHA-256 of the body it signs, and \
      compare: when they differ, save that body and give it as --body; when they agree, the key is another one."
         .to_owned()
-}
-
-fn clock_words(clock: &Clock) -> String {
-    let seconds = clock.delta_s.unsigned_abs();
-    let arrival = match clock.source {
-        Source::Given => "the given arrival",
-        Source::Event | Source::Log => "the arrival",
-        Source::Now => "now",
-    };
-    let side = if clock.delta_s < 0 { "after" } else { "before" };
-    let read = if clock.is_milliseconds {
-        ", read as milliseconds,"
-    } else {
-        ""
-    };
-    let inside = if clock.is_inside() {
-        "inside"
-    } else {
-        "outside"
-    };
-    let hint = if clock.source == Source::Now && clock.delta_s > 0 && !clock.is_inside() {
-        "; give the time of arrival with --at, if it was captured earlier"
-    } else {
-        ""
-    };
-    format!(
-        "the timestamp{read} is {seconds} s {side} {arrival}: {inside} the 300 s to either side{hint}"
-    )
 }
 
 /// What the refusal means, and what to do.
