@@ -17,7 +17,7 @@ The repository's chores.
   cargo xtask demo [--json] [--only NAME]...   build, then run every scenario on a fresh local stack
   cargo xtask local [--data DIR] [--endpoints FILE]
                                                build, then keep a local stack running until Ctrl-C
-  cargo xtask test [--fast]                    every test there is; --fast leaves out the real binaries
+  cargo xtask test [--fast]                    every test there is; --fast: the unit and property tests in the modules
   cargo xtask lint                             format, clippy and documentation, warnings as errors
   cargo xtask generate                         rewrite what is made from code: schema, diagram
   cargo xtask bench                            start-up, memory and size of the release binaries

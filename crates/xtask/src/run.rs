@@ -58,9 +58,8 @@ pub(crate) fn tests(arguments: &[String]) -> Result<(), String> {
         _ => return Err("test takes --fast or nothing".to_owned()),
     };
     if fast {
-        return timed("unit tests", || {
-            workspace_tests(&["--workspace", "--exclude", "sendtrail-tests"], &[])
-        });
+        let what = ["--workspace", "--lib", "--bins"];
+        return timed("unit tests", || workspace_tests(&what, &[]));
     }
     let python = tools::python_with_standard_webhooks()?;
     let folder = timed("binaries", || binaries(Profile::Dev))?;
@@ -68,6 +67,7 @@ pub(crate) fn tests(arguments: &[String]) -> Result<(), String> {
         ("SENDTRAIL_TEST_FUNCTIONS", folder.as_os_str()),
         ("SENDTRAIL_TEST_PYTHON", python.as_os_str()),
     ];
+    // No target is named: so cargo builds the examples too, which the host's tests run.
     timed("tests", || workspace_tests(&["--workspace"], &environment))?;
     timed("documentation tests", || {
         check(cargo(["test", "--workspace", "--doc", "--quiet"]))
@@ -97,7 +97,10 @@ fn workspace_tests(what: &[&str], environment: &[(&str, &std::ffi::OsStr)]) -> R
     let mut command = if nextest {
         cargo(["nextest", "run", "--no-fail-fast"])
     } else {
-        cargo(["test", "--all-targets", "--no-fail-fast"])
+        let mut test = cargo(["test", "--no-fail-fast"]);
+        // As in .config/nextest.toml: the slow tests wait for seconds to pass.
+        test.env("RUST_TEST_THREADS", "4");
+        test
     };
     command.args(what).args(["--all-features"]);
     for (name, value) in environment {
