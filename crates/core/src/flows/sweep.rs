@@ -49,8 +49,7 @@ pub fn sweep_due(
     let over = |since| now >= clock_deadline(since, policy.claim_stale);
     // Past the deadline too, should a person have moved the time of the claim: every claim ends.
     let stale = over(claim.at) || progress.deadline().is_some_and(over);
-    let due = progress.next_check_at().is_none_or(|at| now >= at)
-        || progress.deadline().is_some_and(|at| now >= at);
+    let due = progress.is_due(now);
     if !due || (recorded.is_none() && !stale) {
         return SweepDue::NotYet;
     }

@@ -137,6 +137,11 @@ impl Progress {
         self.deadline
     }
 
+    /// Whether it is to be looked at: no check is set, or it has come, or the deadline has.
+    pub(crate) fn is_due(&self, now: Timestamp) -> bool {
+        self.next_check_at.is_none_or(|at| now >= at) || self.deadline.is_some_and(|at| now >= at)
+    }
+
     /// Counts one more write under this name.
     pub(crate) fn count_write(&mut self, write: WriteId) {
         self.rev = self.rev.saturating_add(1);

@@ -136,8 +136,7 @@ where
             let why = "accepted without an external id";
             return Some(give_up_saying(progress, now, why));
         };
-        let due = progress.next_check_at().is_none_or(|at| now >= at)
-            || progress.deadline().is_some_and(|at| now >= at);
+        let due = progress.is_due(now);
         if !due {
             return self.not_due(record, progress);
         }
