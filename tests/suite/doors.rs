@@ -81,40 +81,23 @@ impl Doors {
         }
     }
 
+    /// A list that the simulated CRM keeps.
+    async fn crm_list(&self, path: &str, key: &str) -> Vec<Value> {
+        let url = format!("{}{path}", self.stack.text("/crm_url"));
+        let answer = self.http.get(url).send().await.unwrap();
+        let value: Value = serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap();
+        let list = value[key].as_array().cloned();
+        list.unwrap_or_else(|| panic!("no {key}: {value}"))
+    }
+
     async fn histories(&self) -> usize {
-        let url = format!(
-            "{}/_sim/records/Send_Histories",
-            self.stack.text("/crm_url")
-        );
-        let bytes = self
-            .http
-            .get(url)
-            .send()
-            .await
-            .unwrap()
-            .bytes()
-            .await
-            .unwrap();
-        let value: Value = serde_json::from_slice(&bytes).unwrap();
-        let list = value["records"].as_array();
-        list.unwrap_or_else(|| panic!("no list: {value}")).len()
+        let records = self.crm_list("/_sim/records/Send_Histories", "records");
+        records.await.len()
     }
 
     /// Requests the CRM got since it was started.
     async fn crm_calls(&self) -> usize {
-        let url = format!("{}/_sim/log", self.stack.text("/crm_url"));
-        let bytes = self
-            .http
-            .get(url)
-            .send()
-            .await
-            .unwrap()
-            .bytes()
-            .await
-            .unwrap();
-        let value: Value = serde_json::from_slice(&bytes).unwrap();
-        let lines = value["log"].as_array();
-        let lines = lines.unwrap_or_else(|| panic!("no log: {value}"));
+        let lines = self.crm_list("/_sim/log", "log").await;
         // The poller lists; what a door would do is anything else.
         let path = |line: &Value| line["path"].as_str().unwrap_or_default().to_owned();
         lines

@@ -8,7 +8,7 @@ use crate::commit::{Change, Commit, NoBase, commit, read_base};
 use crate::ids::{ExternalId, HistoryId, derive_reference};
 use crate::input::Input;
 use crate::ports::{Clock, GuardedWrite, Random, StoreError, clock_deadline};
-use crate::progress::{Progress, Submission, SubmissionOutcome, SubmitEvidence, Unknown};
+use crate::progress::{Claim, Progress, Submission, SubmissionOutcome, SubmitEvidence, Unknown};
 use crate::record::HistoryRecord;
 use crate::state::{Event, State};
 
@@ -175,10 +175,7 @@ fn look_up_until(progress: &mut Progress, now: Timestamp, deadline: Timestamp) {
 
 /// What it is to record an acceptance: the outcome of the open claim, or the end of a review.
 fn recording_event(record: &HistoryRecord, progress: &Progress) -> Result<Event, String> {
-    let open_claim = progress
-        .claim
-        .as_ref()
-        .is_some_and(|claim| claim.resolved.is_none());
+    let open_claim = progress.claim.as_ref().is_some_and(Claim::is_open);
     match record.state.known() {
         Some(State::Sending) if open_claim => Ok(Event::Accepted),
         Some(State::Sending) => {

@@ -177,7 +177,7 @@ fn beside_a_person(
     let Some(submission) = submission(outcome, now) else {
         // Proved not sent: resolving our own claim is all there is to say.
         return match ours {
-            Some(claim) if claim.resolved.is_none() => {
+            Some(claim) if claim.is_open() => {
                 claim.resolved = Some(Resolution::NotSent);
                 // The deadline came with the claim, and would tell of a submit from now on.
                 if progress.submission.is_none() {

@@ -8,7 +8,7 @@ use crate::ids::{DriverId, HistoryId, Reference, derive_reference};
 use crate::policy::{Pacing, PollPolicy};
 use crate::ports::{Evidence, FindAnswer, clock_deadline};
 use crate::progress::{
-    LastError, Progress, Submission, SubmissionOutcome, SubmitEvidence, Unknown,
+    Claim, LastError, Progress, Submission, SubmissionOutcome, SubmitEvidence, Unknown,
 };
 use crate::state::Event;
 use crate::text::harmless;
@@ -46,11 +46,8 @@ pub fn sweep_due(
         .submission
         .as_ref()
         .filter(|submission| submission.outcome == SubmissionOutcome::Unknown);
-    let over = |since| now >= clock_deadline(since, policy.claim_stale);
-    // Past the deadline too, should a person have moved the time of the claim: every claim ends.
-    let stale = over(claim.at) || progress.deadline().is_some_and(over);
-    let due = progress.is_due(now);
-    if !due || (recorded.is_none() && !stale) {
+    let stale = is_stale(now, policy, claim, progress);
+    if !progress.is_due(now) || (recorded.is_none() && !stale) {
         return SweepDue::NotYet;
     }
     let reference = match (recorded, &progress.document) {
@@ -63,6 +60,18 @@ pub fn sweep_due(
         reference,
         draft_id: claim.draft_id.clone(),
     }
+}
+
+/// Whether the function that made the claim cannot live any more.
+pub(super) fn is_stale(
+    now: Timestamp,
+    policy: &PollPolicy,
+    claim: &Claim,
+    progress: &Progress,
+) -> bool {
+    let over = |since| now >= clock_deadline(since, policy.claim_stale);
+    // Past the deadline too, should a person have moved the time of the claim: every claim ends.
+    over(claim.at) || progress.deadline().is_some_and(over)
 }
 
 /// Gives an open claim to a person.

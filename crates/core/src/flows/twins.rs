@@ -9,7 +9,7 @@ use super::submit::Press;
 use super::verify::{has_open_claim_or_submission, shows_an_earlier_submit};
 use crate::ids::HistoryId;
 use crate::ports::{FindTwins, Order, ReadHistory, StoreError, Twin};
-use crate::progress::Progress;
+use crate::progress::{Claim, Progress};
 use crate::record::{Base, HistoryRecord};
 use crate::state::State;
 
@@ -51,7 +51,7 @@ impl OurClaim {
 /// When the open claim was made, where nothing is known of its submit yet.
 fn open_claim_at(record: &HistoryRecord) -> Option<Timestamp> {
     let progress = Progress::decode(record.progress.as_deref()).ok()?;
-    let claim = progress.claim.filter(|claim| claim.resolved.is_none())?;
+    let claim = progress.claim.filter(Claim::is_open)?;
     progress.submission.is_none().then_some(claim.at)
 }
 

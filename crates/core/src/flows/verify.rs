@@ -9,7 +9,7 @@ use crate::commit::{NoBase, read_base};
 use crate::ids::{ClaimToken, HistoryId, Sha256Hash, derive_reference};
 use crate::input::{Input, input_sha256};
 use crate::ports::{Clock, FindTwins, GuardedWrite, Order, ReadDocument, SealMac, StoreError};
-use crate::progress::{Progress, Resolution};
+use crate::progress::{Claim, Progress, Resolution};
 use crate::record::{Base, HistoryRecord, StateField};
 use crate::seal::seal_holds;
 use crate::state::State;
@@ -17,10 +17,7 @@ use crate::state::State;
 /// Whether a claim or a submission, or the loss of what told of one, stands in the way of any other use of
 /// the record.
 pub(crate) fn has_open_claim_or_submission(progress: &Progress) -> bool {
-    let open_claim = progress
-        .claim
-        .as_ref()
-        .is_some_and(|claim| claim.resolved.is_none());
+    let open_claim = progress.claim.as_ref().is_some_and(Claim::is_open);
     open_claim || progress.submission.is_some() || progress.was_replaced()
 }
 
@@ -102,7 +99,7 @@ pub(super) fn holds_claim(record: &HistoryRecord, token: &ClaimToken) -> bool {
         && Progress::decode(record.progress.as_deref()).is_ok_and(|progress| {
             progress
                 .claim
-                .is_some_and(|claim| claim.token == *token && claim.resolved.is_none())
+                .is_some_and(|claim| claim.token == *token && claim.is_open())
         })
 }
 

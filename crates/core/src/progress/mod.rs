@@ -142,6 +142,11 @@ impl Progress {
         self.next_check_at.is_none_or(|at| now >= at) || self.deadline.is_some_and(|at| now >= at)
     }
 
+    /// Whether it has to end where nothing can be asked: the deadline has come, or there is none to wait for.
+    pub(crate) fn is_out_of_time(&self, now: Timestamp) -> bool {
+        self.deadline.is_none_or(|deadline| now >= deadline)
+    }
+
     /// Counts one more write under this name.
     pub(crate) fn count_write(&mut self, write: WriteId) {
         self.rev = self.rev.saturating_add(1);

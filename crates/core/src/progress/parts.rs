@@ -140,6 +140,11 @@ impl Claim {
     /// seconds, so that more than these cannot be repeated.
     pub const EARLIER: usize = 20;
 
+    /// Whether a submit may have been made under it: only proof that nothing was sent closes a claim.
+    pub fn is_open(&self) -> bool {
+        self.resolved.is_none()
+    }
+
     /// Whether this claim, or one it followed, was made for the press with this key.
     pub fn serves(&self, key: &RequestKey) -> bool {
         self.request_key == *key || self.earlier.contains(&key_digest(key))

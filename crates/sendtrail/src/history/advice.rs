@@ -84,7 +84,7 @@ fn was_never_sent(view: &View) -> bool {
 /// Whether the progress has a submission, or a claim of which it is not proved that nothing was accepted.
 fn was_submitted(view: &View) -> bool {
     view.progress.as_ref().is_ok_and(|progress| {
-        let open = progress.claim.as_ref().filter(|c| c.resolved.is_none());
+        let open = progress.claim.as_ref().filter(|claim| claim.is_open());
         progress.submission.is_some() || open.is_some()
     })
 }

@@ -10,11 +10,11 @@ use super::shared::lock;
 use super::{Run, Waited};
 use crate::commit::{Change, Commit, NoBase, commit, read_base};
 use crate::flows::look_up::{after_look_up, give_up};
-use crate::flows::sweep::{SweepDue, after_find, review, sweep_due};
+use crate::flows::sweep::{SweepDue, after_find, is_stale, review, sweep_due};
 use crate::ids::DriverId;
 use crate::ports::{
     Clock, Evidence, Failure, FindAnswer, GuardedWrite, ListHistory, LookUp, LookUpAnswer,
-    LookUpDrivers, Random, clock_deadline,
+    LookUpDrivers, Random,
 };
 use crate::progress::{LastError, Progress, ProgressError};
 use crate::record::{Base, HistoryRecord, Read};
@@ -68,9 +68,10 @@ where
     fn not_due(&self, record: &HistoryRecord, progress: Progress) -> Option<Change> {
         self.shared.count(|report| report.not_due += 1);
         let is_held = progress.submission.is_none()
-            && progress.claim.as_ref().is_some_and(|claim| {
-                self.world.now() < clock_deadline(claim.at, self.policy.claim_stale)
-            });
+            && progress
+                .claim
+                .as_ref()
+                .is_some_and(|claim| !is_stale(self.world.now(), self.policy, claim, &progress));
         let was_restored = progress
             .trail
             .last()
@@ -98,8 +99,9 @@ where
         };
         let Some(driver) = self.drivers.driver(&driver_id) else {
             self.shared.count(|report| report.no_driver += 1);
-            let over = progress.deadline().is_none_or(|deadline| now >= deadline);
-            return over.then(|| review(progress, now, "its driver is not configured"));
+            return progress
+                .is_out_of_time(now)
+                .then(|| review(progress, now, "its driver is not configured"));
         };
         if !driver.capabilities().can_find {
             let why = "the send API cannot be asked by reference";
@@ -142,8 +144,9 @@ where
         }
         let Some(driver) = self.drivers.driver(&driver_id) else {
             self.shared.count(|report| report.no_driver += 1);
-            let over = progress.deadline().is_none_or(|deadline| now >= deadline);
-            return over.then(|| give_up_saying(progress, now, "its driver is not configured"));
+            return progress
+                .is_out_of_time(now)
+                .then(|| give_up_saying(progress, now, "its driver is not configured"));
         };
         self.take_turn(&driver_id, waited).await?;
         let look_up = driver.look_up(&external_id);
