@@ -6,7 +6,7 @@ use crate::ids::{FileId, HistoryId, Revision};
 use crate::state::State;
 
 /// What the state field holds. A person can type anything there.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum StateField {
     /// One of the seven states.
     Known(State),
@@ -38,7 +38,7 @@ impl StateField {
 }
 
 /// One history record as the CRM returned it. Nothing in it is trusted yet: people can edit every field.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct HistoryRecord {
     /// The CRM's id.
     pub id: HistoryId,
@@ -63,7 +63,7 @@ pub struct HistoryRecord {
 }
 
 /// When a record was read, in the CRM's own time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stamp {
     /// The instant the revision stands for, in whole seconds.
     pub version_at: Timestamp,
@@ -76,7 +76,7 @@ pub struct Stamp {
 }
 
 /// A record and when it was read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Read {
     /// The record.
     pub record: HistoryRecord,
@@ -87,14 +87,14 @@ pub struct Read {
 /// A read that a write may be based on: an edit that came after it has a later version and meets a 412.
 ///
 /// There is no other way to make one than the two constructors, which hold the rule.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Base {
     record: HistoryRecord,
     version_at: Timestamp,
 }
 
 /// Why a read is no base yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct NotYet {
     /// The read, good for looking at but not for writing.
     pub read: Read,

@@ -26,7 +26,7 @@ pub struct Order {
 }
 
 /// What a driver can do, and how large a document it takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Capabilities {
     /// Whether an unknown outcome can be cleared up: by reference, or by reading the draft back.
     pub can_find: bool,
@@ -35,7 +35,7 @@ pub struct Capabilities {
 }
 
 /// What was seen of a request, kept with the outcome. Never a body, a credential or personal data.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Evidence {
     /// The class of what happened, such as `status`, `timeout`, `reset`, `connect`.
     pub class: String,
@@ -48,7 +48,7 @@ pub struct Evidence {
 }
 
 /// Proof that the API did not accept: the request never reached it, or it said so.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct NotSent {
     /// What was seen.
     pub evidence: Evidence,
@@ -57,7 +57,7 @@ pub struct NotSent {
 }
 
 /// What became of the one submit. An enum and not a `Result`: no `?` can turn an unknown into a retry.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum SubmitOutcome {
     /// The API accepted it under this id.
     Accepted {
@@ -75,7 +75,7 @@ pub enum SubmitOutcome {
 }
 
 /// A request that failed without an answer to the question.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Failure {
     /// The API limits requests; stop asking it in this run.
     RateLimited {
@@ -91,7 +91,7 @@ pub enum Failure {
 }
 
 /// What a look-up by the API's id told.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum LookUpAnswer {
     /// Final: delivered.
     Delivered {
@@ -117,7 +117,7 @@ pub enum LookUpAnswer {
 }
 
 /// What looking for a submit by its reference or draft told.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum FindAnswer {
     /// Exactly one: the API accepted it.
     One(ExternalId),

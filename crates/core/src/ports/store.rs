@@ -11,7 +11,7 @@ use crate::record::{HistoryRecord, Read};
 use crate::state::State;
 
 /// Why the store could not do what it was asked.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Error)]
 pub enum StoreError {
     /// There is no such record or file, or this user may not see it.
     #[error("not found in the CRM")]
@@ -60,7 +60,7 @@ pub enum StoreError {
 }
 
 /// What a caller outside may be told of a [`StoreError`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PublicFailure {
     /// There is no such record or file.
     NotFound,
@@ -104,7 +104,7 @@ fn whole_seconds_up(wait: SignedDuration) -> u64 {
 }
 
 /// What became of a guarded write.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum WriteReply {
     /// It was applied.
     Applied,
@@ -117,7 +117,7 @@ pub enum WriteReply {
 }
 
 /// What to do with the stored document.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum DocumentChange {
     /// Leave it.
     Keep,
@@ -128,7 +128,7 @@ pub enum DocumentChange {
 }
 
 /// One guarded write. Only [`crate::commit`] makes them.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Write {
     /// The state, or `None` to leave the field as it is.
     pub state: Option<State>,
@@ -151,7 +151,7 @@ pub struct Write {
 }
 
 /// A history record to be created.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct NewRecord {
     /// The unique idempotency key.
     pub request_key: RequestKey,
@@ -164,7 +164,7 @@ pub struct NewRecord {
 }
 
 /// What became of a create.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum CreateReply {
     /// It was created.
     Created(HistoryId),
@@ -177,7 +177,7 @@ pub enum CreateReply {
 }
 
 /// Where a list of due rows starts.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ListStart<C> {
     /// At the first row.
     First,
@@ -188,7 +188,7 @@ pub enum ListStart<C> {
 }
 
 /// A list of rows in flight that are due: `sending` or `accepted`, and next check empty, due or past deadline.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ListQuery<C> {
     /// The instant that makes a row due.
     pub now: Timestamp,
@@ -199,7 +199,7 @@ pub struct ListQuery<C> {
 }
 
 /// One page of due rows, ordered by next check, then id.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ListPage<C> {
     /// The rows. The list may cut long text and may lag.
     pub rows: Vec<Read>,
@@ -208,7 +208,7 @@ pub struct ListPage<C> {
 }
 
 /// A list of rows in flight that nobody has written for long, whatever their date fields say.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct UntouchedQuery {
     /// Rows whose version is not younger than this.
     pub before: Timestamp,
@@ -219,7 +219,7 @@ pub struct UntouchedQuery {
 }
 
 /// One page of such rows, the longest untouched first, then by id.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct UntouchedPage {
     /// The rows. The list may cut long text and may lag.
     pub rows: Vec<Read>,
@@ -284,7 +284,7 @@ pub trait ListHistory: ReadHistory {
 }
 
 /// A history record with this source record and document, as a list shows it: text may be cut.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Twin {
     /// The record; what the list does not carry is empty.
     pub record: HistoryRecord,

@@ -7,10 +7,12 @@
     reason = "a contract fails by panicking, and names whatever it met"
 )]
 pub mod contract;
+mod crm;
 mod drivers;
 mod memory;
 mod world;
 
+pub use crm::{Crm, Cursor, Row, SeenClock};
 pub use drivers::{CheckMac, ScriptedDriver, ScriptedDrivers, pacing};
-pub use memory::{MemoryStore, Row};
+pub use memory::MemoryStore;
 pub use world::TestWorld;

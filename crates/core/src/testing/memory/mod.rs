@@ -1,45 +1,16 @@
 mod ports;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 
 use super::TestWorld;
-use crate::ids::{FileId, HistoryId, Revision};
-use crate::ports::{Clock as _, DocumentChange, StoreError, Write, WriteReply};
+use super::crm::{Crm, Row, SeenClock};
+use crate::ids::{HistoryId, Revision};
+use crate::ports::{Clock as _, StoreError, Write, WriteReply};
 use crate::progress::whole_seconds;
-use crate::record::{HistoryRecord, Read, Stamp, StateField};
-use crate::state::State;
-
-/// The fields of one history record, as a person could edit them.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Row {
-    /// The state field's text.
-    pub state: Option<String>,
-    /// The progress field's text.
-    pub progress: Option<String>,
-    /// The input field's text.
-    pub input: Option<String>,
-    /// The next-check field.
-    pub next_check_at: Option<Timestamp>,
-    /// The deadline field.
-    pub deadline: Option<Timestamp>,
-    /// The request-key field.
-    pub request_key: Option<String>,
-    /// The external-id field.
-    pub external_id: Option<String>,
-    /// The document field.
-    pub document: Option<FileId>,
-    /// The document-hash field.
-    pub document_sha256: Option<String>,
-    /// The source module and record.
-    pub source: Option<(String, String)>,
-    modified: Timestamp,
-    /// Whether the CRM ran its workflows after the last write.
-    pub notified: bool,
-}
 
 /// What happens to one of the next writes.
 #[derive(Debug, Clone, Copy)]
@@ -59,10 +30,7 @@ pub struct MemoryStore {
 
 #[derive(Debug, Default)]
 struct Inner {
-    rows: BTreeMap<HistoryId, Row>,
-    files: BTreeMap<FileId, Bytes>,
-    sources: BTreeMap<(String, String, String), Bytes>,
-    next_id: u64,
+    crm: Crm,
     last_date: Option<Timestamp>,
     faults: VecDeque<Fault>,
     failing_reads: VecDeque<StoreError>,
@@ -72,12 +40,10 @@ struct Inner {
     twins_lag: SignedDuration,
     slow_writes: Option<(HistoryId, SignedDuration)>,
     poisoned: Vec<HistoryId>,
-    late: Vec<(Timestamp, HistoryId, Revision, Write)>,
     calls: u64,
     reads: u64,
     writes: u64,
     lists: u64,
-    cut_lists_at: Option<usize>,
 }
 
 const LATENCY: SignedDuration = SignedDuration::from_millis(20);
@@ -93,41 +59,34 @@ impl MemoryStore {
 
     /// The row as it is.
     pub fn row(&self, id: &HistoryId) -> Option<Row> {
-        self.inner().rows.get(id).cloned()
+        self.inner().crm.row(id).cloned()
     }
 
     /// Every id, in order.
     pub fn ids(&self) -> Vec<HistoryId> {
-        self.inner().rows.keys().cloned().collect()
+        self.inner().crm.rows().map(|(id, _)| id.clone()).collect()
     }
 
     /// A person edits the record: no guard, and its version becomes the present second.
     pub fn edit_by_hand(&self, id: &HistoryId, edit: impl FnOnce(&mut Row)) {
-        let now = whole_seconds(self.world.now());
-        if let Some(row) = self.inner().rows.get_mut(id) {
-            edit(row);
-            row.modified = now;
-        }
+        self.inner().crm.edit_by_hand(self.world.now(), id, edit);
     }
 
     /// Adds a row as it is, under the next id.
-    pub fn insert(&self, mut row: Row) -> HistoryId {
-        row.modified = whole_seconds(self.world.now());
-        let mut inner = self.inner();
-        let id = inner.fresh_id();
-        inner.rows.insert(id.clone(), row);
-        id
+    pub fn insert(&self, row: Row) -> HistoryId {
+        self.inner().crm.insert(self.world.now(), row)
     }
 
     /// Deletes the record.
     pub fn delete(&self, id: &HistoryId) {
-        self.inner().rows.remove(id);
+        self.inner().crm.delete(id);
     }
 
     /// Adds a file to a source record.
     pub fn put_source(&self, module: &str, record: &str, file: &str, bytes: impl Into<Bytes>) {
-        let key = (module.to_owned(), record.to_owned(), file.to_owned());
-        self.inner().sources.insert(key, bytes.into());
+        self.inner()
+            .crm
+            .put_source(module, record, file, bytes.into());
     }
 
     /// The next write is applied, and its reply lost.
@@ -182,7 +141,7 @@ impl MemoryStore {
 
     /// Lists cut long text at this many bytes.
     pub fn cut_lists_at(&self, bytes: usize) {
-        self.inner().cut_lists_at = Some(bytes);
+        self.inner().crm.cut_lists_at(bytes);
     }
 
     /// Single reads that were answered with a record.
@@ -202,7 +161,7 @@ impl MemoryStore {
 
     /// Files that were uploaded.
     pub fn files(&self) -> usize {
-        self.inner().files.len()
+        self.inner().crm.files()
     }
 
     /// One request: counted, and answered after a while. Gives the store's clock as known before it.
@@ -218,76 +177,18 @@ impl MemoryStore {
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.apply_late(self.world.now());
+        let arrived = inner.crm.arrive(self.world.now());
+        inner.writes += arrived as u64;
         inner
     }
-
-    fn stamped(
-        &self,
-        inner: &mut Inner,
-        row: &Row,
-        id: &HistoryId,
-        before: Option<Timestamp>,
-    ) -> Read {
-        let date = whole_seconds(self.world.now());
-        inner.last_date = inner.last_date.max(Some(date));
-        Read {
-            record: record_of(id, row),
-            stamp: Stamp {
-                version_at: row.modified,
-                clock_before: before,
-                date: Some(date),
-                request_timeout: SignedDuration::from_secs(10),
-            },
-        }
-    }
-
-    fn due(&self, now: Timestamp) -> Vec<(Option<Timestamp>, HistoryId)> {
-        let inner = self.inner();
-        let mut due: Vec<_> = inner
-            .rows
-            .iter()
-            .filter(|(_, row)| {
-                let in_flight = StateField::of(row.state.as_deref())
-                    .known()
-                    .is_some_and(State::is_in_flight);
-                in_flight
-                    && (row.next_check_at.is_none_or(|at| at <= now)
-                        || row.deadline.is_some_and(|at| at <= now))
-            })
-            .map(|(id, row)| (row.next_check_at, id.clone()))
-            .collect();
-        due.sort();
-        due
-    }
-}
-
-fn record_of(id: &HistoryId, row: &Row) -> HistoryRecord {
-    HistoryRecord {
-        id: id.clone(),
-        revision: revision_of(row),
-        state: StateField::of(row.state.as_deref()),
-        progress: row.progress.clone(),
-        input: row.input.clone(),
-        document: row.document.clone(),
-        document_sha256: row.document_sha256.clone(),
-        external_id: row.external_id.clone(),
-        next_check_at: row.next_check_at,
-        deadline: row.deadline,
-    }
-}
-
-#[expect(clippy::expect_used, reason = "test code; a timestamp is a revision")]
-fn revision_of(row: &Row) -> Revision {
-    Revision::parse(&row.modified.to_string()).expect("a timestamp is a revision")
 }
 
 impl Inner {
-    #[expect(clippy::expect_used, reason = "test code; digits are an id")]
-    fn fresh_id(&mut self) -> HistoryId {
-        self.next_id += 1;
-        HistoryId::parse(&format!("{:019}", 5_725_767_000_000_000_000 + self.next_id))
-            .expect("digits are an id")
+    /// The clock of an answer that is given now.
+    fn clock(&mut self, now: Timestamp, before: Option<Timestamp>) -> SeenClock {
+        let date = whole_seconds(now);
+        self.last_date = self.last_date.max(Some(date));
+        SeenClock { date, before }
     }
 
     fn write(
@@ -297,45 +198,8 @@ impl Inner {
         revision: &Revision,
         write: &Write,
     ) -> WriteReply {
-        let Some(row) = self.rows.get_mut(id) else {
-            return WriteReply::NotApplied(StoreError::NotFound);
-        };
-        if revision_of(row) != *revision {
-            return WriteReply::Conflict;
-        }
-        apply(row, write, now);
-        self.writes += 1;
-        WriteReply::Applied
+        let reply = self.crm.write(now, id, revision, write);
+        self.writes += u64::from(reply == WriteReply::Applied);
+        reply
     }
-
-    fn apply_late(&mut self, now: Timestamp) {
-        let (due, rest) = std::mem::take(&mut self.late)
-            .into_iter()
-            .partition(|(at, ..)| *at <= now);
-        self.late = rest;
-        for (at, id, revision, write) in due {
-            self.write(at, &id, &revision, &write);
-        }
-    }
-}
-
-fn apply(row: &mut Row, write: &Write, now: Timestamp) {
-    if let Some(state) = write.state {
-        row.state = Some(state.label().to_owned());
-    }
-    row.progress = Some(write.progress.clone());
-    row.next_check_at = write.next_check_at;
-    row.deadline = write.deadline;
-    row.external_id = write.external_id.as_ref().map(ToString::to_string);
-    row.document_sha256 = write.document_sha256.as_ref().map(ToString::to_string);
-    if let Some(input) = &write.input {
-        row.input = Some(input.clone());
-    }
-    match &write.document {
-        DocumentChange::Keep => {}
-        DocumentChange::Bind(file) => row.document = Some(file.clone()),
-        DocumentChange::Drop => row.document = None,
-    }
-    row.modified = whole_seconds(now);
-    row.notified = write.notify;
 }
