@@ -7,8 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use thiserror::Error;
 
 use crate::flows::shows_an_earlier_submit;
-use crate::ids::HistoryId;
-use crate::ids::WriteId;
+use crate::ids::{ExternalId, HistoryId, WriteId};
 use crate::ports::{
     Clock, DocumentChange, GuardedWrite, Random, ReadHistory, StoreError, Write, WriteReply,
 };
@@ -182,7 +181,8 @@ fn plan(world: &(impl Clock + Random), base: &Base, change: Change) -> Result<Pl
     keep_what_the_copies_tell(record, &mut progress);
     progress.count_write(id.clone());
     progress.push_trail(trail_entry(now, change.event, state, change.note));
-    let write = write_of(state, &progress, change.input, change.document);
+    let mut write = write_of(state, &progress, change.input, change.document);
+    keep_the_copies(record, &progress, &mut write);
     Ok(Planned {
         id,
         state,
@@ -201,6 +201,19 @@ fn keep_what_the_copies_tell(record: &HistoryRecord, progress: &mut Progress) {
             .deadline
             .map_or("none".to_owned(), |at| at.to_string());
         progress.mark_replaced(&format!("external id {id}, deadline {deadline}"));
+    }
+}
+
+/// Where a progress was lost, the copies are what is left of it beside its own word, and that word is lost
+/// too when somebody puts the earlier text back once more: so they are not emptied.
+fn keep_the_copies(record: &HistoryRecord, progress: &Progress, write: &mut Write) {
+    if !progress.was_replaced() {
+        return;
+    }
+    write.deadline = write.deadline.or(record.deadline);
+    if write.external_id.is_none() {
+        let id = record.external_id.as_deref().unwrap_or_default();
+        write.external_id = ExternalId::parse(id.trim()).ok();
     }
 }
 

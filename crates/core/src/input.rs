@@ -180,6 +180,15 @@ mod tests {
     }
 
     #[test]
+    fn a_number_is_stored_as_it_was_read() {
+        let mut object = sample();
+        let numbers = r#"{"a":[1.7976931348623157e308,5e-324,0.1,2.2250738585072011e-308]}"#;
+        object.insert("fields".into(), serde_json::from_str(numbers).unwrap());
+        let input = Input::from_object(&object).unwrap();
+        assert_eq!(Input::from_stored(&input.to_stored().unwrap()), Ok(input));
+    }
+
+    #[test]
     fn each_missing_or_wrong_field_is_named() {
         for (pointer, key, value) in [
             ("/driver", "driver", serde_json::json!(7)),

@@ -133,15 +133,17 @@ impl Base {
         Err(Box::new(NotYet { read, wait }))
     }
 
-    /// A listed row is a base only when its version is older than `list_lag`, since a list may be behind.
+    /// A listed row is a base only when its version is older than `list_lag`, since a list may be behind. It
+    /// must also be older than a request can take: the `Date` of a list may be that of a slow reply.
     ///
     /// # Errors
     /// [`NotYet`]: read the record singly.
     pub fn of_listed(read: Read, list_lag: SignedDuration) -> Result<Self, Box<NotYet>> {
+        let lag = list_lag.max(read.stamp.request_timeout);
         let old_enough = read
             .stamp
             .date
-            .is_some_and(|date| date.duration_since(read.stamp.version_at) > list_lag);
+            .is_some_and(|date| date.duration_since(read.stamp.version_at) > lag);
         if old_enough {
             Ok(Self::of(read))
         } else {
@@ -227,6 +229,10 @@ mod tests {
         let lag = SignedDuration::from_secs(60);
         assert!(Base::of_listed(read(0, Some(100), Some(60)), lag).is_err());
         assert!(Base::of_listed(read(0, None, Some(61)), lag).is_ok());
+        // The reply may have been slow, and the list as old as a request can take.
+        let short = SignedDuration::from_secs(1);
+        assert!(Base::of_listed(read(0, None, Some(10)), short).is_err());
+        assert!(Base::of_listed(read(0, None, Some(11)), short).is_ok());
     }
 
     #[test]

@@ -45,10 +45,13 @@ impl Formatter for AsciiFormatter {
 pub fn harmless(text: &str, max_bytes: usize) -> String {
     let mut out = String::new();
     let mut left = max_bytes;
-    let formula = text.starts_with(['=', '+', '-', '@']);
+    let blanked = |c| if is_unprintable(c) { ' ' } else { c };
+    let printable: String = text.chars().map(blanked).collect();
+    // Only now can be seen what it begins with: blanks before a formula do not stop it.
+    let printable = printable.trim();
+    let formula = printable.starts_with(['=', '+', '-', '@']);
     let quote = formula.then_some('\'');
-    for c in quote.into_iter().chain(text.trim().chars()) {
-        let c = if is_unprintable(c) { ' ' } else { c };
+    for c in quote.into_iter().chain(printable.chars()) {
         let cost = escaped_len(c);
         if cost > left {
             break;
@@ -63,6 +66,11 @@ pub fn harmless(text: &str, max_bytes: usize) -> String {
 fn is_unprintable(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+/// How many bytes `ascii_json` writes for this text, without its quotes.
+pub(crate) fn written_len(text: &str) -> usize {
+    text.chars().map(escaped_len).sum()
 }
 
 /// How many bytes `ascii_json` writes for this character.
@@ -90,6 +98,20 @@ mod tests {
         assert_eq!(harmless("a\r\nb\u{0}\u{202e}c", 100), "a  b  c");
     }
 
+    #[test]
+    fn a_formula_is_one_behind_blanks_and_hidden_marks_too() {
+        for text in [
+            " =1+1",
+            "\t+1",
+            "\u{200b}@x",
+            "\u{feff} \u{1}-1",
+            "\u{a0}=1",
+        ] {
+            let made = harmless(text, 100);
+            assert!(made.starts_with('\''), "{text:?} became {made:?}");
+        }
+    }
+
     proptest! {
         #[test]
         fn ascii_json_reads_back_and_is_ascii(text in any::<String>()) {
@@ -102,6 +124,11 @@ mod tests {
         fn harmless_text_never_passes_its_bound(text in any::<String>(), max in 0usize..200) {
             let escaped = ascii_json(&harmless(&text, max));
             prop_assert!(escaped.len() <= max + 2, "{}", escaped);
+        }
+
+        #[test]
+        fn the_length_that_is_written_is_known_before(text in any::<String>()) {
+            prop_assert!(ascii_json(&text).len() <= written_len(&text) + 2);
         }
     }
 }

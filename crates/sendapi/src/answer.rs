@@ -78,7 +78,12 @@ impl Body {
                 Err(_) => return Self::Cut,
             }
         }
-        serde_json::from_slice(&bytes).map_or(Self::NotJson, Self::Json)
+        Self::of(&bytes)
+    }
+
+    /// A body that was read to its end.
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        serde_json::from_slice(bytes).map_or(Self::NotJson, Self::Json)
     }
 }
 

@@ -18,6 +18,8 @@ mod classify;
 mod condition;
 mod drivers;
 mod file;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 #[cfg(feature = "look-up")]
 mod look_up;
 mod pick;

@@ -19,7 +19,7 @@ use crate::answer::{Answer, Broken, cause, evidence};
 use crate::auth::{Credentials, Token};
 use crate::body;
 use crate::drivers::{Driver, Parts, std};
-use crate::file::{Call, IdFrom, Target};
+use crate::file::{Call, IdFrom, Preparation, Target};
 use crate::template::{BadValue, Values};
 
 /// A token for a submit is good for this long at least: claim and submit come after it is fetched.
@@ -53,10 +53,10 @@ impl fmt::Debug for Prepared {
 }
 
 /// A request that is built: what is left is to send it.
-struct Built {
-    url: Url,
-    headers: HeaderMap,
-    body: Bytes,
+pub(crate) struct Built {
+    pub(crate) url: Url,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
 }
 
 impl Driver {
@@ -76,33 +76,11 @@ impl Driver {
                 self.forget(token.as_ref()).await;
             }
             let answer = answer.map_err(|(_, failed)| failed)?;
-            for (name, pick) in &step.picks {
-                let text = pick.read(&answer).filter(|text| usable(text));
-                let text = text.ok_or_else(|| {
-                    let detail = format!("step {}: the answer has no {name}", step.call.name);
-                    not_sent("step", Some(answer.status), &detail)
-                })?;
-                captured.insert(name.clone(), text);
-            }
+            capture(step, &answer, &mut captured)?;
         }
         // Fetched again where the steps took long.
         let token = self.token_for_submit().await?;
-        let commit = parts.request(&steps.commit.call, order, &captured, token.as_ref())?;
-        let Built {
-            url,
-            mut headers,
-            body,
-        } = commit;
-        parts.idempotency_key(&order.reference, &mut headers)?;
-        Ok(Prepared {
-            reference: order.reference.clone(),
-            url,
-            headers,
-            body,
-            known_id: parts.known_id(&captured)?,
-            token,
-            draft: parts.draft(&captured)?,
-        })
+        parts.prepared(order, &captured, token)
     }
 
     /// Drops a token that was refused.
@@ -170,7 +148,49 @@ impl Driver {
     }
 }
 
+/// Keeps what the step wants of its answer.
+pub(crate) fn capture(
+    step: &Preparation,
+    answer: &Answer,
+    captured: &mut BTreeMap<String, String>,
+) -> Result<(), NotSent> {
+    for (name, pick) in &step.picks {
+        let text = pick.read(answer).filter(|text| usable(text));
+        let text = text.ok_or_else(|| {
+            let detail = format!("step {}: the answer has no {name}", step.call.name);
+            not_sent("step", Some(answer.status), &detail)
+        })?;
+        captured.insert(name.clone(), text);
+    }
+    Ok(())
+}
+
 impl Parts {
+    /// The commit request.
+    pub(crate) fn prepared(
+        &self,
+        order: &Order,
+        captured: &BTreeMap<String, String>,
+        token: Option<Token>,
+    ) -> Result<Prepared, NotSent> {
+        let commit = &self.file.steps.commit.call;
+        let Built {
+            url,
+            mut headers,
+            body,
+        } = self.request(commit, order, captured, token.as_ref())?;
+        self.idempotency_key(&order.reference, &mut headers)?;
+        Ok(Prepared {
+            reference: order.reference.clone(),
+            url,
+            headers,
+            body,
+            known_id: self.known_id(captured)?,
+            token,
+            draft: self.draft(captured)?,
+        })
+    }
+
     fn check_size(&self, order: &Order) -> Result<(), NotSent> {
         let size = u64::try_from(order.document.len()).unwrap_or(u64::MAX);
         let most = self.file.max_document_bytes;
@@ -183,7 +203,7 @@ impl Parts {
 
     /// Builds every request with stand-ins for what is not captured yet, so that an input that does not fit
     /// leaves no draft behind.
-    fn rehearse(&self, order: &Order) -> Result<(), NotSent> {
+    pub(crate) fn rehearse(&self, order: &Order) -> Result<(), NotSent> {
         let steps = &self.file.steps;
         if steps.before.is_empty() {
             // The one request is built right after this.
@@ -202,7 +222,7 @@ impl Parts {
     }
 
     /// The request of a step. Credentials and the file's headers go to the base only.
-    fn request(
+    pub(crate) fn request(
         &self,
         call: &Call,
         order: &Order,

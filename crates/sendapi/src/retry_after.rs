@@ -58,7 +58,8 @@ fn read_number(text: &str) -> Option<u64> {
 
 fn http_date(text: &str) -> Option<Timestamp> {
     let time: SystemTime = httpdate::parse_http_date(text).ok()?;
-    Timestamp::try_from(time).ok()
+    // The last days of the year 9999 are past every timestamp, and a long wait all the same.
+    Some(Timestamp::try_from(time).unwrap_or(Timestamp::MAX))
 }
 
 #[cfg(test)]
@@ -89,6 +90,7 @@ mod tests {
     fn dates_and_epochs_are_waits_from_now() {
         assert_eq!(secs("Thu, 01 Jan 2026 00:01:30 GMT"), Some(90));
         assert_eq!(secs("Wed, 31 Dec 2025 23:00:00 GMT"), Some(0));
+        assert_eq!(secs("Fri, 31 Dec 9999 23:59:59 GMT"), Some(86_400));
         let epoch = now().as_second();
         assert_eq!(secs(&(epoch + 45).to_string()), Some(45));
         assert_eq!(secs(&format!("{}", (epoch + 45) * 1_000)), Some(45));

@@ -4,6 +4,8 @@ mod config;
 mod drivers;
 mod environment;
 mod error;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod keys;
 pub mod lambda;
 mod logs;

@@ -19,11 +19,12 @@ pub(super) fn deadline_of(progress: &Progress, pacing: &Pacing, now: Timestamp) 
 
 /// The change a look-up's answer makes.
 ///
-/// At the deadline the send was looked up once more, with this answer: a final one counts, any other gives
-/// up to a person.
+/// A send that was asked for at its deadline was looked up once more, with this answer: a final one counts,
+/// any other gives up to a person. One that was `asked` for before and answered after it is asked for again.
 pub fn after_look_up(
     mut progress: Progress,
     answer: &LookUpAnswer,
+    asked: Timestamp,
     now: Timestamp,
     pacing: &Pacing,
     jitter: u64,
@@ -50,19 +51,19 @@ pub fn after_look_up(
         }
         LookUpAnswer::NotFound => {
             progress.last_error = Some(LastError::new(now, "not_found", Some(404), ""));
-            if !within_grace(&progress, now, pacing) {
+            if !within_grace(&progress, asked, pacing) {
                 return give_up(progress);
             }
             backoff
         }
         LookUpAnswer::Failed(failure) => {
-            let (kind, evidence, asked) = failure_parts(failure);
+            let (kind, evidence, wait) = failure_parts(failure);
             let detail = format!("{}: {}", evidence.class, evidence.detail);
             progress.last_error = Some(LastError::new(now, kind, evidence.status, &detail));
-            asked.map_or(backoff, |asked| asked.max(backoff))
+            wait.map_or(backoff, |wait| wait.max(backoff))
         }
     };
-    if now >= deadline {
+    if asked >= deadline {
         progress.last_error = Some(out_of_time(answer, now));
         return give_up(progress);
     }

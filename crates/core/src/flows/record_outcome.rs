@@ -8,10 +8,10 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::limited::Limited;
 use super::verify::{holds_claim, state_text};
-use crate::commit::{Change, Commit, commit, read_base};
+use crate::commit::{Change, Commit, NoBase, commit, read_base};
 use crate::ids::{ClaimToken, DriverId, HistoryId, Reference};
 use crate::policy::Pacing;
-use crate::ports::{Clock, GuardedWrite, Random, SubmitOutcome, clock_deadline};
+use crate::ports::{Clock, GuardedWrite, Random, StoreError, SubmitOutcome, clock_deadline};
 use crate::progress::{
     LastError, Progress, ProgressError, Resolution, Submission, SubmissionOutcome, SubmitEvidence,
     Unknown,
@@ -67,6 +67,8 @@ pub enum Recorded {
 
 /// Wait before the record is read and written again.
 const BETWEEN_TRIES: SignedDuration = SignedDuration::from_millis(500);
+/// A record that was not found this often is gone.
+const MOST_MISSED: u32 = 3;
 
 /// Writes the outcome, on `base` first; then, if need be, on what the record has become. It is done at
 /// `until`, also where the store hangs.
@@ -83,7 +85,7 @@ pub async fn record_outcome(
         world,
         until,
     };
-    let mut conflicts = 0;
+    let (mut conflicts, mut missed) = (0, 0);
     let mut next = base;
     let mut detail = String::new();
     loop {
@@ -92,7 +94,14 @@ pub async fn record_outcome(
             None => read_base(store, world, id, until).await,
         };
         match base {
-            Err(no_base) => detail = no_base.to_string(),
+            Err(no_base) => {
+                detail = no_base.to_string();
+                missed += u32::from(no_base == NoBase::Store(StoreError::NotFound));
+                // It was deleted: reading on until the time is up would find it no more.
+                if missed == MOST_MISSED {
+                    return Recorded::Unrecorded { detail };
+                }
+            }
             Ok(base) => match change_on(base.record(), outcome, world.now()) {
                 OnRecord::Done(recorded) => return recorded,
                 OnRecord::Write { change, beside } => {

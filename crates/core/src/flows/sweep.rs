@@ -81,7 +81,7 @@ pub(super) fn review(mut progress: Progress, now: Timestamp, why: &str) -> Chang
     Change::of(Event::AcceptanceUnknown, progress)
 }
 
-/// The change the answer to a search makes.
+/// The change the answer to a search makes; `now` is when it was asked.
 pub fn after_find(
     mut progress: Progress,
     reference: &Reference,

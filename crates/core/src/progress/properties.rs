@@ -145,7 +145,7 @@ fn trail(most: usize) -> impl Strategy<Value = Vec<TrailEntry>> {
             event,
             to: "accepted".into(),
             times,
-            by: reason.clone(),
+            by: reason.as_deref().map(|by| crate::text::harmless(by, 200)),
             reason,
             unknown,
         });
@@ -289,6 +289,8 @@ fn a_higher_format_is_told_from_damage() {
         r#"{"v":0,"rev":1}"#,
         r#"{"v":1}"#,
         r#"{"v":1,"rev":-1}"#,
+        "[1]",
+        "[2]",
     ] {
         let read = Progress::decode(Some(bad));
         assert!(
@@ -323,4 +325,64 @@ fn the_committed_schema_is_the_one_of_the_types() {
     }
     let committed = std::fs::read_to_string(path).unwrap_or_default();
     assert_eq!(committed, schema(), "stale: run `cargo xtask generate`");
+}
+
+#[test]
+fn texts_that_grow_when_they_are_written_never_pass_the_bound() {
+    // Each of these characters takes six bytes in the CRM.
+    let long = |count| "\u{1}".repeat(count);
+    let time = "2026-01-01T00:00:00Z";
+    let found = vec![long(33); 40];
+    let whole = json!({
+        "v": 1, "rev": 1,
+        "claim": {
+            "token": "t", "at": time, "request_key": "k", "driver": "d",
+            "draft_id": long(33), "earlier": vec![long(2); 20],
+        },
+        "submission": {
+            "driver": "d", "reference": "r", "outcome": "unknown", "at": time,
+            "evidence": {"class": long(16), "found": found},
+        },
+    });
+    let read = Progress::decode(Some(&whole.to_string())).unwrap();
+    assert!(read.encode().len() <= MAX_ENCODED);
+    for (place, count) in [("/claim/draft_id", 34), ("/submission/evidence/class", 17)] {
+        let mut longer = whole.clone();
+        *longer.pointer_mut(place).unwrap() = json!(long(count));
+        let refused = Progress::decode(Some(&longer.to_string()));
+        assert!(
+            matches!(refused, Err(ProgressError::Malformed(_))),
+            "{place}"
+        );
+    }
+}
+
+#[test]
+fn a_number_with_a_fraction_survives_every_rewrite() {
+    let text =
+        r#"{"v":1,"rev":1,"zz":[1.7976931348623157e308,5e-324,0.1,2.2250738585072011e-308]}"#;
+    let read = Progress::decode(Some(text)).unwrap();
+    assert_eq!(Progress::decode(Some(&read.encode())), Ok(read));
+}
+
+#[test]
+fn a_time_that_no_date_field_takes_is_no_time() {
+    for key in ["next_check_at", "deadline"] {
+        let read =
+            |at: &str| Progress::decode(Some(&json!({"v": 1, "rev": 1, key: at}).to_string()));
+        for good in ["1970-01-01T00:00:00Z", "2999-12-31T23:59:59Z"] {
+            assert!(read(good).is_ok(), "{key} {good}");
+        }
+        for bad in [
+            "-009999-01-03T00:00:00Z",
+            "1969-12-31T23:59:59Z",
+            "3000-01-01T00:00:00Z",
+        ] {
+            let read = read(bad);
+            assert!(
+                matches!(read, Err(ProgressError::Malformed(_))),
+                "{key} {bad}: {read:?}"
+            );
+        }
+    }
 }

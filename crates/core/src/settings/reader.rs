@@ -213,11 +213,13 @@ impl<'i> Reader<'i> {
     }
 }
 
+/// A key with a dot in it is written in quotes, as in the file: it is not the key of an inner table.
 pub(super) fn join(path: &str, key: &str) -> String {
+    let quote = if key.contains('.') { "\"" } else { "" };
     if path.is_empty() {
-        key.to_owned()
+        format!("{quote}{key}{quote}")
     } else {
-        format!("{path}.{key}")
+        format!("{path}.{quote}{key}{quote}")
     }
 }
 

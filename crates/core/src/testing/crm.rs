@@ -5,118 +5,14 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 
+use super::row::Row;
 use crate::ids::{CrmName, FileId, HistoryId, RequestKey, Revision, Sha256Hash};
 use crate::ports::{
-    CreateReply, DocumentChange, ListPage, ListQuery, ListStart, NewRecord, SourceFile, StoreError,
-    Twin, UntouchedPage, UntouchedQuery, Write, WriteReply,
+    CreateReply, ListPage, ListQuery, ListStart, NewRecord, SourceFile, StoreError, Twin,
+    UntouchedPage, UntouchedQuery, Write, WriteReply,
 };
 use crate::progress::whole_seconds;
 use crate::record::{HistoryRecord, Read, Stamp, StateField};
-use crate::state::State;
-
-/// The fields of one history record, as a person could edit them.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct Row {
-    /// The state field's text.
-    pub state: Option<String>,
-    /// The progress field's text.
-    pub progress: Option<String>,
-    /// The input field's text.
-    pub input: Option<String>,
-    /// The next-check field.
-    pub next_check_at: Option<Timestamp>,
-    /// The deadline field.
-    pub deadline: Option<Timestamp>,
-    /// The request-key field.
-    pub request_key: Option<String>,
-    /// The external-id field.
-    pub external_id: Option<String>,
-    /// The document field.
-    pub document: Option<FileId>,
-    /// The document-hash field.
-    pub document_sha256: Option<String>,
-    /// The source module and record.
-    pub source: Option<(String, String)>,
-    modified: Timestamp,
-    /// Whether the CRM ran its workflows after the last write.
-    pub notified: bool,
-}
-
-impl Row {
-    /// The instant its revision stands for, in whole seconds.
-    pub fn modified(&self) -> Timestamp {
-        self.modified
-    }
-
-    /// Whether the state is one that the poller works on.
-    fn is_in_flight(&self) -> bool {
-        let state = StateField::of(self.state.as_deref()).known();
-        state.is_some_and(State::is_in_flight)
-    }
-
-    fn is_due(&self, now: Timestamp) -> bool {
-        self.is_in_flight()
-            && (self.next_check_at.is_none_or(|at| at <= now)
-                || self.deadline.is_some_and(|at| at <= now))
-    }
-
-    fn has_key(&self, key: &RequestKey) -> bool {
-        self.request_key
-            .as_deref()
-            .is_some_and(|k| k.eq_ignore_ascii_case(key.as_str()))
-    }
-
-    fn revision(&self) -> Revision {
-        #[expect(clippy::expect_used, reason = "test code; a timestamp is a revision")]
-        Revision::parse(&self.modified.to_string()).expect("a timestamp is a revision")
-    }
-
-    /// The record as it is read.
-    pub fn record(&self, id: &HistoryId) -> HistoryRecord {
-        HistoryRecord {
-            id: id.clone(),
-            revision: self.revision(),
-            state: StateField::of(self.state.as_deref()),
-            progress: self.progress.clone(),
-            input: self.input.clone(),
-            document: self.document.clone(),
-            document_sha256: self.document_sha256.clone(),
-            external_id: self.external_id.clone(),
-            next_check_at: self.next_check_at,
-            deadline: self.deadline,
-        }
-    }
-
-    fn apply(&mut self, write: &Write, now: Timestamp) {
-        if let Some(state) = write.state {
-            self.state = Some(state.label().to_owned());
-        }
-        self.progress = Some(write.progress.clone());
-        self.next_check_at = write.next_check_at;
-        self.deadline = write.deadline;
-        self.external_id = write.external_id.as_ref().map(ToString::to_string);
-        self.document_sha256 = write.document_sha256.as_ref().map(ToString::to_string);
-        if let Some(input) = &write.input {
-            self.input = Some(input.clone());
-        }
-        match &write.document {
-            DocumentChange::Keep => {}
-            DocumentChange::Bind(file) => self.document = Some(file.clone()),
-            DocumentChange::Drop => self.document = None,
-        }
-        self.modified = whole_seconds(now);
-        self.notified = write.notify;
-    }
-
-    /// The row as a list shows it that cuts long text.
-    fn as_listed(&self, cut: Option<usize>) -> Self {
-        let mut row = self.clone();
-        if let (Some(cut), Some(text)) = (cut, row.progress.as_mut()) {
-            text.truncate(cut);
-        }
-        row
-    }
-}
 
 /// What the reader of an answer knows of the CRM's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -173,6 +69,14 @@ impl Crm {
         let id = id_of(self.next_id);
         self.rows.insert(id.clone(), row);
         id
+    }
+
+    /// Sets the record as it is, its version too, or takes it away: how a copy that lags is kept up.
+    pub fn put(&mut self, id: HistoryId, row: Option<Row>) {
+        match row {
+            Some(row) => self.rows.insert(id, row),
+            None => self.rows.remove(&id),
+        };
     }
 
     /// Deletes the record.
@@ -268,12 +172,11 @@ impl Crm {
         found.map(|(id, row)| stamped(id, row, clock))
     }
 
-    fn due(&self, now: Timestamp) -> Vec<Cursor> {
+    /// The keys of the due rows, in order.
+    fn due(&self, now: Timestamp) -> Vec<(Option<Timestamp>, &HistoryId)> {
         let due = self.rows.iter().filter(|(_, row)| row.is_due(now));
-        let mut keys: Vec<_> = due
-            .map(|(id, row)| (row.next_check_at, id.clone()))
-            .collect();
-        keys.sort();
+        let mut keys: Vec<_> = due.map(|(id, row)| (row.next_check_at, id)).collect();
+        keys.sort_unstable();
         keys
     }
 
@@ -283,14 +186,15 @@ impl Crm {
         let skip = match &query.start {
             ListStart::First => 0,
             ListStart::Offset(offset) => usize::try_from(*offset).unwrap_or(usize::MAX),
-            ListStart::After(cursor) => due.iter().take_while(|key| *key <= cursor).count(),
+            ListStart::After((at, id)) => due.partition_point(|key| *key <= (*at, id)),
         };
         let limit = query.limit as usize;
         let more = due.len() > skip.saturating_add(limit);
         let keys: Vec<_> = due.into_iter().skip(skip).take(limit).collect();
+        let last = keys.last().filter(|_| more);
         ListPage {
-            rows: self.listed(keys.iter().map(|(_, id)| id), clock),
-            next: keys.into_iter().next_back().filter(|_| more),
+            rows: self.listed(keys.iter().map(|(_, id)| *id), clock),
+            next: last.map(|(at, id)| (*at, (*id).clone())),
         }
     }
 

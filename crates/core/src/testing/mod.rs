@@ -10,9 +10,11 @@ pub mod contract;
 mod crm;
 mod drivers;
 mod memory;
+mod row;
 mod world;
 
-pub use crm::{Crm, Cursor, Row, SeenClock};
+pub use crm::{Crm, Cursor, SeenClock};
 pub use drivers::{CheckMac, ScriptedDriver, ScriptedDrivers, pacing};
 pub use memory::MemoryStore;
+pub use row::Row;
 pub use world::TestWorld;

@@ -103,15 +103,29 @@ async fn a_claim_that_a_person_marks_as_not_sent_opens_nothing() {
 async fn a_write_that_renews_the_copies_keeps_that_there_was_a_submit() {
     let bench = Bench::new();
     let (id, confirmed) = sent_from(&bench, accepted("ltr_1")).await;
-    // The state stays, so the poller gives the record up, and its write empties the copies.
+    // The state stays, so the poller gives the record up, and its write renews the copies.
     paste(&bench, &id, &confirmed, "accepted");
     bench.pass(180).await;
     assert_eq!(bench.poll().await.gave_up, 1);
     let row = bench.row(&id);
-    assert_eq!((row.external_id, row.deadline), (None, None));
+    assert_eq!(row.external_id.as_deref(), Some("ltr_1"));
+    assert!(row.deadline.is_some());
     assert!(bench.progress(&id).was_replaced());
     assert!(row.progress.unwrap().contains("external id ltr_1"));
     nothing_is_open(&bench, &id, "an earlier progress was lost").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_earlier_progress_that_is_put_back_once_more_after_a_write_opens_nothing() {
+    for outcome in [accepted("ltr_1"), unknown()] {
+        let bench = Bench::finding();
+        let (id, confirmed) = sent_from(&bench, outcome).await;
+        paste(&bench, &id, &confirmed, "accepted");
+        bench.pass(180).await;
+        assert_eq!(bench.poll().await.gave_up, 1);
+        paste(&bench, &id, &confirmed, "confirmed");
+        nothing_is_open(&bench, &id, WHY).await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

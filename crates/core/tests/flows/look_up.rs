@@ -40,7 +40,7 @@ fn accepted() -> Progress {
 
 fn after(progress: &Progress, answer: &LookUpAnswer, seconds: i64) -> Change {
     let now = later(start(), seconds);
-    let change = after_look_up(progress.clone(), answer, now, &pacing(), MIDDLE);
+    let change = after_look_up(progress.clone(), answer, now, now, &pacing(), MIDDLE);
     assert_eq!(change.progress.attempts(), progress.attempts() + 1);
     let (check, deadline) = (change.progress.next_check_at(), change.progress.deadline());
     assert!(check.is_none() || check <= deadline);
@@ -127,6 +127,19 @@ fn before_the_deadline_anything_else_is_pending_and_at_it_the_send_is_given_up()
 }
 
 #[test]
+fn what_was_asked_before_the_deadline_and_answered_after_it_is_asked_once_more() {
+    let (asked, now) = (later(start(), DAY - 8), later(start(), DAY + 2));
+    for answer in [pending(), limited(Some(60)), transient()] {
+        let change = after_look_up(accepted(), &answer, asked, now, &pacing(), MIDDLE);
+        assert_eq!(change.event, Some(Event::StillPending), "{answer:?}");
+        let check = change.progress.next_check_at();
+        assert_eq!(check, Some(later(start(), DAY)), "due at once: {answer:?}");
+        let change = after_look_up(change.progress, &answer, now, now, &pacing(), MIDDLE);
+        assert_eq!(change.event, Some(Event::GaveUp), "{answer:?}");
+    }
+}
+
+#[test]
 fn what_the_deadline_ended_says_so_with_the_last_word_of_the_api() {
     for (answer, status, last) in [
         (pending(), None, "the API says processed"),
@@ -147,7 +160,14 @@ fn what_the_deadline_ended_says_so_with_the_last_word_of_the_api() {
         ..pacing()
     };
     let now = later(start(), DAY);
-    let change = after_look_up(accepted(), &LookUpAnswer::NotFound, now, &patient, MIDDLE);
+    let change = after_look_up(
+        accepted(),
+        &LookUpAnswer::NotFound,
+        now,
+        now,
+        &patient,
+        MIDDLE,
+    );
     let error = change.progress.last_error.unwrap();
     assert_eq!((error.kind.as_str(), error.status), ("gave_up", Some(404)));
     assert!(error.detail.ends_with("the API does not know the id"));
@@ -183,13 +203,28 @@ fn not_found_is_pending_within_the_grace_then_review_and_never_failed() {
         let change = after(&accepted(), &LookUpAnswer::NotFound, seconds);
         assert_eq!(change.event, Some(event), "{seconds}");
     }
+    // Asked before the grace was over, answered after it.
+    let (asked, now, unknown) = (
+        later(start(), 599),
+        later(start(), 609),
+        LookUpAnswer::NotFound,
+    );
+    let change = after_look_up(accepted(), &unknown, asked, now, &pacing(), MIDDLE);
+    assert_eq!(change.event, Some(Event::StillPending));
     // A grace longer than the time to give up does not outlive the deadline.
     let patient = Pacing {
         not_found_grace: SignedDuration::from_hours(1000),
         ..pacing()
     };
     let now = later(start(), DAY);
-    let change = after_look_up(accepted(), &LookUpAnswer::NotFound, now, &patient, MIDDLE);
+    let change = after_look_up(
+        accepted(),
+        &LookUpAnswer::NotFound,
+        now,
+        now,
+        &patient,
+        MIDDLE,
+    );
     assert_eq!(change.event, Some(Event::GaveUp));
 }
 
@@ -241,7 +276,7 @@ fn an_emptied_deadline_is_made_again_so_that_the_send_still_ends() {
 fn attempts_at_their_end_do_not_fall() {
     let most = accepted_with(|value| value["attempts"] = json!(u32::MAX));
     let now = later(start(), 100);
-    let change = after_look_up(most, &pending(), now, &pacing(), MIDDLE);
+    let change = after_look_up(most, &pending(), now, now, &pacing(), MIDDLE);
     assert_eq!(change.progress.attempts(), u32::MAX);
 }
 
@@ -249,7 +284,7 @@ fn attempts_at_their_end_do_not_fall() {
 fn clocks_at_the_ends_of_time_break_nothing() {
     for now in [Timestamp::MIN, Timestamp::MAX] {
         for answer in [pending(), LookUpAnswer::NotFound, limited(Some(i64::MAX))] {
-            let change = after_look_up(accepted(), &answer, now, &pacing(), u64::MAX);
+            let change = after_look_up(accepted(), &answer, now, now, &pacing(), u64::MAX);
             assert!(change.event.is_some());
         }
     }

@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 use sendtrail_core::flows::{Recorded, Sent};
 use sendtrail_core::ids::HistoryId;
-use sendtrail_core::ports::{FindAnswer, SubmitOutcome};
+use sendtrail_core::ports::{Clock as _, FindAnswer, Metered as _, SubmitOutcome};
 use sendtrail_core::progress::{Resolution, SubmissionOutcome};
 use serde_json::json;
 
@@ -311,4 +311,25 @@ async fn a_store_that_comes_back_in_time_gets_the_outcome() {
     });
     assert!(matches!(recorded.await, Recorded::Written { .. }));
     assert_eq!(bench.state(&id), "accepted");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outcome_of_a_deleted_record_is_told_soon_and_costs_few_reads() {
+    let bench = Bench::new();
+    let id = bench.confirmed().await;
+    let calls = std::cell::Cell::new(0);
+    let start = std::cell::Cell::new(bench.world.now());
+    let delete = || {
+        bench.store.delete(&id);
+        calls.set(bench.store.usage().calls);
+        start.set(bench.world.now());
+    };
+    let recorded = recorded(&bench, &id, accepted("ltr_1"), delete).await;
+    let Recorded::Unrecorded { detail } = recorded else {
+        panic!("{recorded:?}")
+    };
+    assert!(detail.contains("not found"), "{detail}");
+    assert!(bench.store.usage().calls - calls.get() < 10);
+    let took = bench.world.now().duration_since(start.get());
+    assert!(took < SignedDuration::from_secs(10), "{took}");
 }

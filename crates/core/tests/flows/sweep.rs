@@ -334,3 +334,21 @@ async fn sending_that_a_person_typed_on_an_unclaimed_record_goes_to_a_person() {
     assert_eq!(bench.state(&id), "needs_review");
     assert!(bench.driver().submits().is_empty() && bench.driver().searches().is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_search_that_began_before_the_grace_was_over_is_not_the_last() {
+    let bench = Bench::finding();
+    let id = bench.sent(unknown()).await;
+    let submitted = bench.progress(&id).submission.unwrap().at;
+    let grace_end = later(submitted, pacing().find_grace.as_secs());
+    let left = grace_end.duration_since(bench.now()).as_secs();
+    bench.pass(left - 2).await;
+    bench.driver().takes(SignedDuration::from_secs(5));
+    bench.poll().await;
+    assert!(bench.now() > grace_end, "the answer came after it");
+    assert_eq!(bench.state(&id), "sending");
+    bench.pass(150).await;
+    bench.poll().await;
+    assert_eq!(bench.state(&id), "needs_review");
+    assert_eq!(bench.driver().searches().len(), 2);
+}

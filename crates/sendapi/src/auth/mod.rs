@@ -13,6 +13,8 @@ use crate::address::allowed_url;
 pub(crate) use built::{Credentials, resolved};
 #[cfg(any(feature = "submit", feature = "look-up"))]
 pub(crate) use token::Token;
+#[cfg(feature = "fuzzing")]
+pub(crate) use token::read as read_token;
 #[cfg(feature = "look-up")]
 pub(crate) use token::{TokenFailure, TokenFault};
 
@@ -111,6 +113,15 @@ impl Auth {
                 );
                 None
             }
+        }
+    }
+
+    /// The header that carries the credentials, where one does.
+    pub(crate) fn header(&self) -> Option<HeaderName> {
+        match self {
+            Self::Basic { .. } | Self::Token(_) => Some(AUTHORIZATION),
+            Self::Header { name, .. } => Some(name.clone()),
+            Self::Body { .. } => None,
         }
     }
 

@@ -232,7 +232,7 @@ fn encoded(text: &SecretString) -> SecretString {
         .into()
 }
 
-fn read(answer: &Answer, number: u64) -> Result<Token, TokenFailure> {
+pub(crate) fn read(answer: &Answer, number: u64) -> Result<Token, TokenFailure> {
     let failure = |fault, detail: String| TokenFailure {
         fault,
         status: Some(answer.status),

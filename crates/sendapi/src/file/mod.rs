@@ -42,7 +42,7 @@ pub(crate) use look_up::Verdict;
 #[cfg(feature = "submit")]
 pub(crate) use outcome::{RuleOutcome, rejects};
 #[cfg(feature = "submit")]
-pub(crate) use step::{Call, IdFrom, Step, Target};
+pub(crate) use step::{Call, IdFrom, Preparation, Step, Target};
 pub(crate) use step::{Idempotency, Steps};
 
 /// A driver file that holds together: one external send API, described.

@@ -43,6 +43,14 @@ pub(super) fn driver(stem: &str, root: &Section<'_, '_>) -> Option<DriverFile> {
     let max_document_bytes = integer(root, "max_document_bytes", 1..=MAX_DOCUMENT_BYTES);
     let auth = Auth::read(&root.section("auth"), &hosts);
     let idempotency = step::idempotency(root);
+    let both = auth.as_ref().zip(idempotency.as_ref());
+    if both.is_some_and(|(auth, key)| auth.header().as_ref() == Some(&key.header)) {
+        let section = root.section("idempotency");
+        section.wrong(
+            "header",
+            "carries the credentials: one would replace the other",
+        );
+    }
     let error = optional_pointer(root, "error");
     let wait_headers = wait_headers(root);
     let context = Context {

@@ -19,6 +19,23 @@ const ASKED: &str = "?metadata[send_id]={{reference}}&limit=2";
 const COMPARED: &str = "reference = \"/metadata/send_id\"\n";
 
 #[test]
+fn the_idempotency_key_never_takes_the_place_of_the_credentials() {
+    const KEY: &str = "kind = \"basic\"\nuser = \"secret:letters-key\"\npassword = \"\"";
+    let mistake = "idempotency.header: carries the credentials: one would replace the other";
+    let in_own = "kind = \"header\"\nname = \"idempotency-key\"\nvalue = \"secret:k\"";
+    only(&with(KEY, in_own), &[&format!(":13: {mistake}")]);
+    for text in [with("\"Idempotency-Key\"", "\"authorization\""), {
+        let token = "[idempotency]\nheader = \"Authorization\"\n[[step]]\nname = \"place\"";
+        STEPS.replacen("[[step]]\nname = \"place\"", token, 1)
+    }] {
+        let mistakes = load_text(&text).unwrap_err();
+        assert!(mistakes.ends_with(mistake), "{mistakes}");
+    }
+    let other = in_own.replace("idempotency-key", "X-Key");
+    assert!(load_text(&with(KEY, &other)).is_ok());
+}
+
+#[test]
 fn a_reference_that_is_looked_for_is_sent() {
     let not_sent = ":57: find.path: find looks for {{reference}}, but no step sends it";
     let without = with(SENT, "");

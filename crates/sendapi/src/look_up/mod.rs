@@ -13,9 +13,10 @@ use serde_json::Value;
 
 use self::ask::{body_of, transient};
 use self::find::Sought;
+use crate::answer::Answer;
 use crate::condition::Conditions;
 use crate::drivers::Driver;
-use crate::file::{FindBy, LookUpRules, Verdict};
+use crate::file::{DriverFile, Find, FindBy, LookUpRules, Verdict};
 use crate::pointer::Word;
 use crate::template::Values;
 
@@ -47,11 +48,7 @@ impl LookUp for Driver {
             Ok(answer) => answer,
             Err(failure) => return LookUpAnswer::Failed(failure),
         };
-        match body_of(&answer, file.error.as_ref()) {
-            Ok(Some(body)) => file.look_up.judge(body),
-            Ok(None) => LookUpAnswer::NotFound,
-            Err(failure) => LookUpAnswer::Failed(failure),
-        }
+        file.looked_up(&answer)
     }
 
     async fn find(&self, reference: &Reference, draft_id: Option<&str>) -> FindAnswer {
@@ -76,12 +73,34 @@ impl LookUp for Driver {
             Ok(answer) => answer,
             Err(failure) => return FindAnswer::Failed(failure),
         };
+        file.found(find, &answer, reference, draft_id)
+    }
+}
+
+impl DriverFile {
+    /// What the answer to a look-up tells.
+    pub(crate) fn looked_up(&self, answer: &Answer) -> LookUpAnswer {
+        match body_of(answer, self.error.as_ref()) {
+            Ok(Some(body)) => self.look_up.judge(body),
+            Ok(None) => LookUpAnswer::NotFound,
+            Err(failure) => LookUpAnswer::Failed(failure),
+        }
+    }
+
+    /// What the answer to a search tells.
+    pub(crate) fn found(
+        &self,
+        find: &Find,
+        answer: &Answer,
+        reference: &Reference,
+        draft_id: Option<&str>,
+    ) -> FindAnswer {
         let sought = Sought {
             reference,
             draft_id,
             status: answer.status,
         };
-        match body_of(&answer, file.error.as_ref()) {
+        match body_of(answer, self.error.as_ref()) {
             Ok(Some(body)) => find.answer(body, &sought),
             Ok(None) => FindAnswer::None,
             Err(failure) => FindAnswer::Failed(failure),

@@ -108,20 +108,16 @@ where
             return Some(review(progress, now, why));
         }
         self.take_turn(&driver_id, waited).await?;
+        // What was asked before the grace was over, and answered after it, is not the last word.
+        let asked = self.world.now();
         let find = driver.find(&reference, draft_id.as_deref());
         let answer = self.in_time(find).await.unwrap_or_else(FindAnswer::Failed);
         self.shared.count(|report| report.swept += 1);
         if let FindAnswer::Failed(failure) = &answer {
             self.shared.count_failure(&driver_id, failure);
         }
-        let now = self.world.now();
-        Some(after_find(
-            progress,
-            &reference,
-            &answer,
-            now,
-            driver.pacing(),
-        ))
+        let pacing = driver.pacing();
+        Some(after_find(progress, &reference, &answer, asked, pacing))
     }
 
     async fn look_up(
@@ -149,6 +145,7 @@ where
                 .then(|| give_up_saying(progress, now, "its driver is not configured"));
         };
         self.take_turn(&driver_id, waited).await?;
+        let asked = self.world.now();
         let look_up = driver.look_up(&external_id);
         let answer = self
             .in_time(look_up)
@@ -174,6 +171,7 @@ where
         Some(after_look_up(
             progress,
             &answer,
+            asked,
             now,
             driver.pacing(),
             jitter,

@@ -262,6 +262,10 @@ struct Format {
 
 pub(super) fn decode(text: &str) -> Result<Progress, ProgressError> {
     let malformed = |error: serde_json::Error| ProgressError::Malformed(error.to_string());
+    // Serde would read an array as the members in order, and take `[2]` for a later format.
+    if !text.starts_with('{') {
+        return Err(ProgressError::Malformed("must be an object".to_owned()));
+    }
     let Format { v } = serde_json::from_str(text).map_err(malformed)?;
     if v > FORMAT {
         return Err(ProgressError::Newer(v));

@@ -1,5 +1,7 @@
 //! From the JSON form to the values: what was read is checked and bounded.
 
+use jiff::Timestamp;
+
 use super::{
     ClaimV1, DocumentV1, EvidenceV1, LastErrorV1, OutcomeV1, ProgressV1, RequestV1, ResolutionV1,
     SubmissionV1, TrailV1,
@@ -9,16 +11,19 @@ use crate::progress::{
     Actor, Claim, ConfirmedDocument, LastError, Progress, Resolution, SaveRequest, Submission,
     SubmissionOutcome, SubmitEvidence, TrailEntry, Unknown, clamp,
 };
+use crate::text::written_len;
 
 impl TryFrom<ProgressV1> for Progress {
     type Error = String;
 
     fn try_from(wire: ProgressV1) -> Result<Self, String> {
+        let next_check_at = wire.next_check_at.map(|at| near("next_check_at", at));
+        let deadline = wire.deadline.map(|at| near("deadline", at)).transpose()?;
         Ok(Self {
             rev: wire.rev,
-            next_check_at: clamp(wire.next_check_at, wire.deadline),
+            next_check_at: clamp(next_check_at.transpose()?, deadline),
             attempts: wire.attempts,
-            deadline: wire.deadline,
+            deadline,
             write: wire
                 .write
                 .map(TryInto::try_into)
@@ -39,13 +44,26 @@ impl TryFrom<ProgressV1> for Progress {
     }
 }
 
+/// The last second before the year 3000.
+const LAST_SECOND: i64 = 32_503_679_999;
+
+/// A time that a date field of the CRM takes. These two are copied into such fields, and a record whose
+/// copies are refused could never be written again.
+fn near(key: &str, at: Timestamp) -> Result<Timestamp, String> {
+    if (0..=LAST_SECOND).contains(&at.as_second()) {
+        Ok(at)
+    } else {
+        Err(format!("{key}: not from 1970 to 2999"))
+    }
+}
+
 fn at(key: &'static str) -> impl Fn(BadId) -> String {
     move |bad| format!("{key}: {bad}")
 }
 
-/// A text of at most `max` bytes, so that what is read can always be written again.
+/// A text that is written with at most `max` bytes, so that what is read can always be written again.
 fn bounded(key: &str, text: String, max: usize) -> Result<String, String> {
-    if text.len() <= max {
+    if written_len(&text) <= max {
         Ok(text)
     } else {
         Err(format!("{key}: longer than {max} bytes"))

@@ -33,6 +33,15 @@ fn every_mistake_is_named_at_once_with_its_line_and_key() {
 }
 
 #[test]
+fn a_key_in_quotes_with_a_dot_in_it_is_not_the_key_of_an_inner_table() {
+    let reader = Reader::new("s.toml", "\"poll.pages\" = 3\n[poll]\npages = 4\n");
+    let poll = reader.root().section("poll");
+    assert_eq!(poll.integer_or("pages", 5, 1..=10), 4);
+    let mistakes = reader.finish().unwrap_err().to_string();
+    assert_eq!(mistakes, "s.toml:1: \"poll.pages\": no such key");
+}
+
+#[test]
 fn variables_override_and_unknown_ones_are_mistakes() {
     let over = |k: &str, v: &str| (k.to_owned(), v.to_owned(), format!("X_{k}"));
     let reader = Reader::new("s.toml", "[poll]\npages = 3\n")

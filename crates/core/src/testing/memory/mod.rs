@@ -7,7 +7,8 @@ use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 
 use super::TestWorld;
-use super::crm::{Crm, Row, SeenClock};
+use super::crm::{Crm, SeenClock};
+use super::row::Row;
 use crate::ids::{HistoryId, Revision};
 use crate::ports::{Clock as _, StoreError, Write, WriteReply};
 use crate::progress::whole_seconds;
