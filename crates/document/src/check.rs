@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::encryption::is_encrypted;
+use crate::encryption::{Protection, protection};
 
 /// How far from the end the end mark may be.
 const TAIL: usize = 1024;
@@ -30,6 +30,11 @@ pub enum Unusable {
     /// It is encrypted, with or without a password for opening it.
     #[error("The PDF is protected. Save a copy without password and restrictions and upload that.")]
     Encrypted,
+    /// It is damaged where it would say that it is encrypted.
+    #[error(
+        "The PDF is damaged, so that nobody can tell whether it is protected. Save or print it as PDF again and upload that."
+    )]
+    Unreadable,
 }
 
 impl Unusable {
@@ -41,6 +46,7 @@ impl Unusable {
             Self::NotPdf => "document_not_pdf",
             Self::CutShort => "document_cut_short",
             Self::Encrypted => "document_encrypted",
+            Self::Unreadable => "document_unreadable",
         }
     }
 }
@@ -63,10 +69,11 @@ pub fn check_pdf(bytes: &[u8], max_bytes: u64) -> Result<(), Unusable> {
     if !tail.windows(5).any(|window| window == b"%%EOF") {
         return Err(Unusable::CutShort);
     }
-    if is_encrypted(bytes) {
-        return Err(Unusable::Encrypted);
+    match protection(bytes) {
+        Protection::None => Ok(()),
+        Protection::Encrypted => Err(Unusable::Encrypted),
+        Protection::Unreadable => Err(Unusable::Unreadable),
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -99,6 +106,8 @@ mod tests {
         assert_eq!(check_pdf(b"%PDF-1.7\n%%EO", ROOM), Err(Unusable::CutShort));
         let locked = classic("/Root 1 0 R /Encrypt 5 0 R");
         assert_eq!(check_pdf(&locked, ROOM), Err(Unusable::Encrypted));
+        let damaged = wrapped(b"trailer << /Size 1");
+        assert_eq!(check_pdf(&damaged, ROOM), Err(Unusable::Unreadable));
     }
 
     #[test]
@@ -118,6 +127,7 @@ mod tests {
             Unusable::NotPdf,
             Unusable::CutShort,
             Unusable::Encrypted,
+            Unusable::Unreadable,
         ];
         let mut codes: Vec<_> = all.iter().map(|reason| reason.code()).collect();
         codes.sort_unstable();

@@ -15,12 +15,33 @@ const MAX_PASSES: usize = 4;
 /// How far from the end `startxref` may be.
 const TAIL: usize = 2048;
 
-/// Nesting beyond this is no trailer.
-const MAX_DEPTH: usize = 32;
+/// Words that stand in no dictionary: where one comes before its end, the end was lost.
+const OUTSIDE: [&[u8]; 7] = [
+    b"obj",
+    b"endobj",
+    b"stream",
+    b"endstream",
+    b"xref",
+    b"trailer",
+    b"startxref",
+];
+
+/// What can be said of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Protection {
+    /// No trailer says that it is encrypted.
+    None,
+    /// A trailer says so.
+    Encrypted,
+    /// A trailer is damaged, or the file ends inside something that could hide one.
+    Unreadable,
+}
 
 /// What a trailer says, as far as it matters here.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Trailer {
+    /// It has an end, and so has everything in it.
+    is_whole: bool,
     encrypt: bool,
     previous: Option<usize>,
     hybrid: Option<usize>,
@@ -28,13 +49,13 @@ struct Trailer {
     length: Option<usize>,
 }
 
-pub(crate) fn is_encrypted(bytes: &[u8]) -> bool {
+pub(crate) fn protection(bytes: &[u8]) -> Protection {
     by_offsets(bytes).unwrap_or_else(|| by_reading_all(bytes))
 }
 
-/// Follows `startxref` and `/Prev`; `None` where the newest of them does not lead to a trailer, or where
+/// Follows `startxref` and `/Prev`; `None` where the newest of them does not lead to a whole trailer, or where
 /// they lead over the same bytes again and again.
-fn by_offsets(bytes: &[u8]) -> Option<bool> {
+fn by_offsets(bytes: &[u8]) -> Option<Protection> {
     let mut left = bytes.len().saturating_mul(MAX_PASSES);
     let mut waiting = vec![start(bytes)?];
     let mut seen = BTreeSet::new();
@@ -53,13 +74,16 @@ fn by_offsets(bytes: &[u8]) -> Option<bool> {
             continue;
         };
         if trailer.encrypt {
-            return Some(true);
+            return Some(Protection::Encrypted);
+        }
+        if !trailer.is_whole && seen.len() == 1 {
+            return None;
         }
         waiting.extend(trailer.previous);
         waiting.extend(trailer.hybrid);
     }
     // Nothing was seen where the newest offset is past the end.
-    (!seen.is_empty()).then_some(false)
+    (!seen.is_empty()).then_some(Protection::None)
 }
 
 /// The number after the last `startxref`.
@@ -86,7 +110,7 @@ fn section(lexer: &mut Lexer<'_>) -> Option<Trailer> {
             let is_object = matches!(lexer.next()?, Token::Number(_))
                 && lexer.next()? == Token::Word(b"obj")
                 && lexer.next()? == Token::OpenDict;
-            let trailer = is_object.then(|| dictionary(lexer)).flatten()?;
+            let trailer = is_object.then(|| dictionary(lexer))?;
             trailer.is_cross_reference.then_some(trailer)
         }
         Token::Name(_)
@@ -114,50 +138,61 @@ fn table_trailer(lexer: &mut Lexer<'_>) -> Option<Trailer> {
             | Token::Word(_) => return None,
         }
     }
-    (lexer.next()? == Token::OpenDict).then(|| dictionary(lexer))?
+    (lexer.next()? == Token::OpenDict).then(|| dictionary(lexer))
 }
 
-/// Reads a dictionary past its `<<`, up to and with its `>>`. Only its own keys count, not those of
-/// dictionaries in it, and only in the place of a key.
-fn dictionary(lexer: &mut Lexer<'_>) -> Option<Trailer> {
+/// Reads a dictionary past its `<<`, up to and with its `>>`, however deep it nests. Only its own keys count, not
+/// those of dictionaries in it, and only in the place of a key. One without an end is read as far as it goes.
+fn dictionary(lexer: &mut Lexer<'_>) -> Trailer {
     let mut found = Trailer::default();
     let mut key: Option<Vec<u8>> = None;
-    let mut depth = 1;
+    // What is open inside: true for a dictionary.
+    let mut open: Vec<bool> = Vec::new();
+    let mut is_sound = true;
     loop {
-        let token = lexer.next()?;
+        let before = lexer.clone();
+        let Some(token) = lexer.next() else {
+            return found;
+        };
+        let is_own = open.is_empty();
         match &token {
             Token::OpenDict | Token::OpenArray => {
-                note(&mut found, key.as_deref().filter(|_| depth == 1), &token);
-                depth += 1;
-                if depth > MAX_DEPTH {
-                    return None;
+                note(&mut found, key.as_deref().filter(|_| is_own), &token);
+                open.push(token == Token::OpenDict);
+            }
+            Token::CloseDict => {
+                // An array without an end must not hide what follows it.
+                while open.pop_if(|is_dictionary| !*is_dictionary).is_some() {
+                    is_sound = false;
+                }
+                if open.pop().is_none() {
+                    found.is_whole = is_sound;
+                    return found;
                 }
             }
-            Token::CloseDict | Token::CloseArray => {
-                depth -= 1;
-                if depth == 0 {
-                    return Some(found);
-                }
-                if depth == 1 {
-                    key = None;
-                }
+            Token::CloseArray => {
+                is_sound &= open.pop_if(|is_dictionary| !*is_dictionary).is_some();
             }
-            Token::Name(name) if depth == 1 && key.is_none() => key = Some(name.to_vec()),
-            Token::Name(_) | Token::Text if depth == 1 => {
-                note(&mut found, key.as_deref(), &token);
-                key = None;
+            Token::Word(word) if OUTSIDE.contains(word) => {
+                *lexer = before;
+                return found;
             }
-            Token::Number(_) | Token::Word(_) if depth == 1 => {
+            Token::Name(name) if is_own && key.is_none() => {
+                key = Some(name.to_vec());
+                continue;
+            }
+            Token::Name(_) | Token::Text | Token::Number(_) | Token::Word(_) if is_own => {
                 note(&mut found, key.as_deref(), &token);
                 // More may follow: a reference is three tokens.
-                let more = reference_follows(lexer, &token);
-                key = None;
-                if more {
+                if reference_follows(lexer, &token) {
                     lexer.next();
                     lexer.next();
                 }
             }
             Token::Name(_) | Token::Text | Token::Number(_) | Token::Word(_) => {}
+        }
+        if open.is_empty() {
+            key = None;
         }
     }
 }
@@ -183,7 +218,8 @@ fn note(found: &mut Trailer, key: Option<&[u8]>, token: &Token<'_>) {
         | Token::Word(_) => None,
     };
     match key {
-        Some(b"Encrypt") => found.encrypt = *token != Token::Word(b"null"),
+        // Of two values, who knows which one a reader takes.
+        Some(b"Encrypt") => found.encrypt |= *token != Token::Word(b"null"),
         Some(b"Prev") => found.previous = number,
         Some(b"XRefStm") => found.hybrid = number,
         Some(b"Length") => found.length = number,
@@ -195,25 +231,27 @@ fn note(found: &mut Trailer, key: Option<&[u8]>, token: &Token<'_>) {
 }
 
 /// Reads the whole file, object by object, and looks at every trailer in it.
-fn by_reading_all(bytes: &[u8]) -> bool {
+fn by_reading_all(bytes: &[u8]) -> Protection {
     let mut lexer = Lexer::new(bytes, 0);
     let mut length = None;
     let mut after_trailer = false;
+    let mut is_hidden = false;
     while let Some(token) = lexer.next() {
         match token {
             Token::OpenDict => {
-                let Some(found) = dictionary(&mut lexer) else {
-                    continue;
-                };
-                if found.encrypt && (after_trailer || found.is_cross_reference) {
-                    return true;
+                let found = dictionary(&mut lexer);
+                let is_trailer = after_trailer || found.is_cross_reference;
+                if found.encrypt && is_trailer {
+                    return Protection::Encrypted;
                 }
+                // It may have been meant as a trailer, where what would tell is lost.
+                is_hidden |= !found.is_whole && (is_trailer || found.encrypt);
                 length = found.length;
                 after_trailer = false;
             }
             Token::Word(b"stream") => {
                 if !skip_stream(&mut lexer, length.take()) {
-                    return false;
+                    return Protection::Unreadable;
                 }
             }
             Token::Word(word) => after_trailer = word == b"trailer",
@@ -225,7 +263,11 @@ fn by_reading_all(bytes: &[u8]) -> bool {
             | Token::Text => after_trailer = false,
         }
     }
-    false
+    if is_hidden || lexer.is_cut() {
+        Protection::Unreadable
+    } else {
+        Protection::None
+    }
 }
 
 /// Passes over the content of a stream, by its length where that leads to its end, else to the next

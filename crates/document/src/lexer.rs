@@ -28,6 +28,7 @@ pub(crate) enum Token<'a> {
 pub(crate) struct Lexer<'a> {
     bytes: &'a [u8],
     at: usize,
+    is_cut: bool,
 }
 
 pub(crate) const fn is_space(byte: u8) -> bool {
@@ -43,12 +44,21 @@ const fn is_delimiter(byte: u8) -> bool {
 
 impl<'a> Lexer<'a> {
     pub(crate) const fn new(bytes: &'a [u8], at: usize) -> Self {
-        Self { bytes, at }
+        Self {
+            bytes,
+            at,
+            is_cut: false,
+        }
     }
 
     /// The offset of the next byte.
     pub(crate) const fn at(&self) -> usize {
         self.at
+    }
+
+    /// Whether the bytes ended inside a string.
+    pub(crate) const fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     pub(crate) fn rest(&self) -> &'a [u8] {
@@ -95,8 +105,14 @@ impl<'a> Lexer<'a> {
                 Some(Token::CloseDict)
             }
             (b'<', _) => {
-                self.take_while(|b| b != b'>');
                 self.skip(1);
+                // Nothing but digits: a bare `<` does not swallow what follows it.
+                self.take_while(|b| b.is_ascii_hexdigit() || is_space(b));
+                match self.peek() {
+                    Some(b'>') => self.skip(1),
+                    Some(_) => {}
+                    None => self.is_cut = true,
+                }
                 Some(Token::Text)
             }
             (b'(', _) => {
@@ -145,6 +161,7 @@ impl<'a> Lexer<'a> {
                 return;
             }
         }
+        self.is_cut = true;
     }
 }
 
@@ -206,6 +223,23 @@ mod tests {
                 Token::CloseDict
             ]
         );
+    }
+
+    #[test]
+    fn a_string_without_an_end_is_known_and_a_bare_mark_swallows_nothing() {
+        for (text, is_cut) in [
+            ("(a (b)", true),
+            ("(a\\)", true),
+            ("<2F45", true),
+            ("(a) <2F>", false),
+            ("< /A", false),
+        ] {
+            let mut lexer = Lexer::new(text.as_bytes(), 0);
+            while lexer.next().is_some() {}
+            assert_eq!(lexer.is_cut(), is_cut, "{text}");
+        }
+        let name = Token::Name(Cow::Borrowed(&b"A"[..]));
+        assert_eq!(tokens(b"< /A"), [Token::Text, name]);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 mod app;
 mod confirm;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod preview;
 mod refusals;
 mod save;

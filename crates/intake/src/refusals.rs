@@ -50,9 +50,11 @@ pub(crate) fn document(error: &DocumentError) -> Refusal {
 pub(crate) fn unusable(reason: Unusable) -> Refusal {
     let code = match reason {
         Unusable::TooLarge { .. } => Code::TooLarge,
-        Unusable::Empty | Unusable::NotPdf | Unusable::CutShort | Unusable::Encrypted => {
-            Code::DocumentUnusable
-        }
+        Unusable::Empty
+        | Unusable::NotPdf
+        | Unusable::CutShort
+        | Unusable::Encrypted
+        | Unusable::Unreadable => Code::DocumentUnusable,
     };
     Refusal::new(code, reason.code()).with_detail(reason.to_string())
 }

@@ -12,12 +12,12 @@ use sendtrail_door::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::app::{App, Crm, World};
+use crate::app::{App, Crm, Settings, World};
 use crate::refusals;
 use crate::trace::Trace;
 
 /// A signed body, as an object.
-type Body = Map<String, Value>;
+pub(crate) type Body = Map<String, Value>;
 
 /// The keys a body may have. Another one is refused: a misspelt one must not pass for none.
 const KEYS: [&str; 8] = [
@@ -35,7 +35,13 @@ fn unknown_keys(body: &Body) -> impl Iterator<Item = FieldError> {
     let unknown = body.keys().filter(|key| !KEYS.contains(&key.as_str()));
     unknown
         .take(10)
-        .map(|key| FieldError::new(format!("/{key}"), "is no key of this body"))
+        .map(|key| FieldError::new(pointer_to(key), "is no key of this body"))
+}
+
+/// The JSON Pointer (RFC 6901) of a key; a long key is cut, as the door does it.
+fn pointer_to(key: &str) -> String {
+    let cut: String = key.chars().take(64).collect();
+    format!("/{}", cut.replace('~', "~0").replace('/', "~1"))
 }
 
 impl<S: Crm, W: World, M: SealMac> App<S, W, M> {
@@ -90,40 +96,9 @@ impl<S: Crm, W: World, M: SealMac> App<S, W, M> {
         history_id: HistoryIdIn<'_>,
         trace: &mut Trace,
     ) -> Result<SaveOrder, Refusal> {
-        let aud = format!("{}/intake", self.settings.stage);
-        let expect = Expect {
-            aud: &aud,
-            op: "save",
-            history_id,
-            max_bytes: DEFAULT_MAX_JSON_BYTES,
-        };
-        let signed = verify_signed::<Body>(request, &self.settings.signing_keys, &expect)?;
+        let signed = verified(&self.settings, request, history_id)?;
         trace.key = Some(signed.key_name.clone());
-        let content = self.content(&signed.body).map_err(Refusal::invalid)?;
-        order_of(&signed, content)
-    }
-
-    /// Actor, input and the input's stored text; every mistake in them at once.
-    fn content(&self, body: &Body) -> Result<(Actor, Input, String), Vec<FieldError>> {
-        let actor = actor(body);
-        let input = self.input(body);
-        let unknown: Vec<_> = unknown_keys(body).collect();
-        match (actor, input) {
-            (Ok(actor), Ok((input, stored))) if unknown.is_empty() => Ok((actor, input, stored)),
-            (actor, input) => {
-                let mistakes = actor.err().into_iter().chain(input.err());
-                Err(mistakes.chain(unknown).collect())
-            }
-        }
-    }
-
-    fn input(&self, body: &Body) -> Result<(Input, String), FieldError> {
-        let input = Input::from_object(body).map_err(refusals::bad_input)?;
-        if !self.settings.drivers.contains(&input.driver) {
-            return Err(FieldError::new("/driver", "is no configured driver"));
-        }
-        let stored = input.to_stored().map_err(refusals::bad_input)?;
-        Ok((input, stored))
+        order_of(&self.settings, &signed)
     }
 
     /// The answer to a save: tokens bound to the record as it now is.
@@ -175,10 +150,24 @@ pub(crate) fn saved_input(claims: &Claims) -> Result<Sha256Hash, Refusal> {
     Sha256Hash::parse(&claims.input_sha256).map_err(|bad| Refusal::internal(bad.to_string()))
 }
 
-fn order_of(
-    signed: &Verified<Body>,
-    (actor, input, stored): (Actor, Input, String),
-) -> Result<SaveOrder, Refusal> {
+/// Verifies the request as a save.
+pub(crate) fn verified(
+    settings: &Settings,
+    request: &Request<'_>,
+    history_id: HistoryIdIn<'_>,
+) -> Result<Verified<Body>, Refusal> {
+    let expect = Expect {
+        aud: &format!("{}/intake", settings.stage),
+        op: "save",
+        history_id,
+        max_bytes: DEFAULT_MAX_JSON_BYTES,
+    };
+    verify_signed(request, &settings.signing_keys, &expect)
+}
+
+/// Reads what a verified request asks to save.
+pub(crate) fn order_of(settings: &Settings, signed: &Verified<Body>) -> Result<SaveOrder, Refusal> {
+    let (actor, input, stored) = content(settings, &signed.body).map_err(Refusal::invalid)?;
     // The door let both through in exactly these forms.
     let key = RequestKey::parse(&signed.webhook_id);
     let body_sha256 = Sha256Hash::parse(&signed.body_sha256);
@@ -192,6 +181,29 @@ fn order_of(
         }),
         (Err(bad), _) | (_, Err(bad)) => Err(Refusal::internal(bad.to_string())),
     }
+}
+
+/// Actor, input and the input's stored text; every mistake in them at once.
+fn content(settings: &Settings, body: &Body) -> Result<(Actor, Input, String), Vec<FieldError>> {
+    let actor = actor(body);
+    let input = input(settings, body);
+    let unknown: Vec<_> = unknown_keys(body).collect();
+    match (actor, input) {
+        (Ok(actor), Ok((input, stored))) if unknown.is_empty() => Ok((actor, input, stored)),
+        (actor, input) => {
+            let mistakes = actor.err().into_iter().chain(input.err());
+            Err(mistakes.chain(unknown).collect())
+        }
+    }
+}
+
+fn input(settings: &Settings, body: &Body) -> Result<(Input, String), FieldError> {
+    let input = Input::from_object(body).map_err(refusals::bad_input)?;
+    if !settings.drivers.contains(&input.driver) {
+        return Err(FieldError::new("/driver", "is no configured driver"));
+    }
+    let stored = input.to_stored().map_err(refusals::bad_input)?;
+    Ok((input, stored))
 }
 
 /// Who asks, as the signer vouches: both texts, and neither empty.

@@ -7,14 +7,12 @@ use sendtrail_core::ports::{
     Clock, FindTwins, GuardedWrite, Metered, Random, ReadDocument, SealMac, SubmitDrivers, Usage,
     clock_deadline,
 };
-use sendtrail_door::{
-    DEFAULT_MAX_JSON_BYTES, Expect, HistoryIdIn, KeyRing, Refusal, Request, Response, verify_signed,
-};
+use sendtrail_door::{KeyRing, Refusal, Request, Response};
 use sendtrail_startup::lambda::Handled;
 use sendtrail_startup::{MetricsLine, Unit};
 
 use crate::answer::{self, Served};
-use crate::press::{self, SendBody};
+use crate::press;
 
 /// Kept back at the end of an invocation for telling what happened.
 const ANSWER_RESERVE: SignedDuration = SignedDuration::from_secs(1);
@@ -104,14 +102,7 @@ where
         deadline: Timestamp,
         facts: &mut Facts,
     ) -> Result<Response, Refusal> {
-        let aud = format!("{}/side-effect", self.policy.stage);
-        let expect = Expect {
-            aud: &aud,
-            op: "send",
-            history_id: HistoryIdIn::Body,
-            max_bytes: DEFAULT_MAX_JSON_BYTES,
-        };
-        let signed = verify_signed::<SendBody>(request, &self.ring, &expect)?;
+        let signed = press::verified(request, &self.ring, &self.policy.stage)?;
         let press = press::read(&signed);
         facts.key_name = Some(signed.key_name);
         let press = press?;

@@ -2,6 +2,8 @@
 
 mod answer;
 mod app;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod press;
 mod start;
 

@@ -3,7 +3,10 @@
 use sendtrail_core::flows::Press;
 use sendtrail_core::ids::{BadId, HistoryId, RequestKey, Sha256Hash};
 use sendtrail_core::progress::Actor;
-use sendtrail_door::{Code, FieldError, Refusal, Verified};
+use sendtrail_door::{
+    Code, DEFAULT_MAX_JSON_BYTES, Expect, FieldError, HistoryIdIn, KeyRing, Refusal, Request,
+    Verified, verify_signed,
+};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -27,6 +30,27 @@ pub(crate) struct SendBody {
 struct ActorBody {
     id: String,
     name: String,
+    // With it only an object is an actor: a bare struct is read from a list too.
+    #[serde(flatten)]
+    _others: IgnoredAny,
+}
+
+/// Verifies the request as a press for this stage.
+///
+/// # Errors
+/// As [`verify_signed`].
+pub(crate) fn verified(
+    request: &Request<'_>,
+    ring: &KeyRing,
+    stage: &str,
+) -> Result<Verified<SendBody>, Refusal> {
+    let expect = Expect {
+        aud: &format!("{stage}/side-effect"),
+        op: "send",
+        history_id: HistoryIdIn::Body,
+        max_bytes: DEFAULT_MAX_JSON_BYTES,
+    };
+    verify_signed(request, ring, &expect)
 }
 
 /// Reads the press; every wrong field is named at once.

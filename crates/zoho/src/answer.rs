@@ -21,6 +21,46 @@ pub(crate) struct Answer {
     pub(crate) date: Option<Timestamp>,
 }
 
+/// What comes with a body: status, and what the headers told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Head {
+    /// The HTTP status.
+    pub(crate) status: u16,
+    /// The answer's own `Date`.
+    pub(crate) date: Option<Timestamp>,
+    /// How long it asks to wait.
+    pub(crate) retry_after: Option<SignedDuration>,
+}
+
+impl Head {
+    /// Reads status and headers.
+    pub(crate) fn of(status: u16, headers: &HeaderMap) -> Self {
+        let date = date(headers);
+        Self {
+            status,
+            date,
+            retry_after: retry_after(headers, date),
+        }
+    }
+
+    /// The answer with this body, or what its status says went wrong.
+    pub(crate) fn with_body(
+        self,
+        body: Bytes,
+        clock_before: Option<Timestamp>,
+    ) -> Result<Answer, Fault> {
+        match fault::of_answer(self.status, self.retry_after, &body) {
+            Some(fault) => Err(fault),
+            None => Ok(Answer {
+                status: self.status,
+                body,
+                clock_before,
+                date: self.date,
+            }),
+        }
+    }
+}
+
 impl Answer {
     /// The rows of a read, and whether the CRM says that more follow. 204 is no row; anything else without
     /// `data` is unreadable.
@@ -109,15 +149,23 @@ pub(crate) fn date(headers: &HeaderMap) -> Option<Timestamp> {
     Timestamp::try_from(httpdate::parse_http_date(text).ok()?).ok()
 }
 
-/// How long the answer asks to wait: seconds, or a date compared with the answer's own.
+/// The CRM is not believed to ask for more: its credits come back within a day.
+const LONGEST_WAIT: SignedDuration = SignedDuration::from_hours(24);
+
+/// How long the answer asks to wait: seconds, or a date compared with the answer's own; from zero to
+/// [`LONGEST_WAIT`].
 pub(crate) fn retry_after(headers: &HeaderMap, date: Option<Timestamp>) -> Option<SignedDuration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    if let Ok(seconds) = text.parse::<u32>() {
-        return Some(SignedDuration::from_secs(seconds.into()));
-    }
-    let until = Timestamp::try_from(httpdate::parse_http_date(text).ok()?).ok()?;
-    let from = date.unwrap_or_else(Timestamp::now);
-    Some(until.duration_since(from).max(SignedDuration::ZERO))
+    let wait = if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
+        // A number too long for 64 bits is a long wait, not garbage.
+        text.parse().map_or(LONGEST_WAIT, SignedDuration::from_secs)
+    } else {
+        let until = httpdate::parse_http_date(text).ok()?;
+        // The last days of the year 9999 are past every timestamp, and a long wait all the same.
+        let until = Timestamp::try_from(until).unwrap_or(Timestamp::MAX);
+        until.duration_since(date.unwrap_or_else(Timestamp::now))
+    };
+    Some(wait.clamp(SignedDuration::ZERO, LONGEST_WAIT))
 }
 
 #[cfg(test)]
@@ -157,6 +205,15 @@ mod tests {
         let locked = r#"{"data":[{"code":"RECORD_LOCKED","details":{},"status":"error"}]}"#;
         let fault = answer(200, locked.as_bytes()).written().unwrap_err();
         assert!(matches!(fault, Fault::Failed { not_done: true, .. }));
+    }
+
+    #[test]
+    fn what_only_resembles_success_is_none() {
+        for code in [" SUCCESS", "SUCCESS\u{200b}", "success", "'SUCCESS"] {
+            let body = serde_json::json!({"data": [{"code": code, "details": {"id": "7"}}]});
+            let written = answer(200, body.to_string().as_bytes()).written();
+            assert!(written.is_err(), "{code:?}");
+        }
     }
 
     #[test]
@@ -210,8 +267,24 @@ mod tests {
             read("Wed, 31 Dec 2025 00:00:00 GMT"),
             Some(SignedDuration::ZERO)
         );
-        assert_eq!(read("soon"), None);
-        assert_eq!(read("-5"), None);
+        for garbage in ["soon", "-5", "+5", ""] {
+            assert_eq!(read(garbage), None, "{garbage}");
+        }
+    }
+
+    #[test]
+    fn no_wait_is_longer_than_a_day_however_it_is_written() {
+        let now = Timestamp::from_second(1_767_225_600).unwrap();
+        for text in [
+            "86401",
+            "4294967295",
+            "99999999999999999999",
+            "Fri, 31 Dec 9999 23:59:59 GMT",
+        ] {
+            let headers = HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static(text))]);
+            let wait = retry_after(&headers, Some(now));
+            assert_eq!(wait, Some(LONGEST_WAIT), "{text}");
+        }
     }
 
     proptest! {

@@ -35,6 +35,44 @@ impl Zoho {
         let answer = self.caller.call(call).await;
         answer.map_err(Fault::into_error)?.file()
     }
+
+    /// Which fields of a twin hold what.
+    pub(crate) fn wanted_of_twins<'a>(
+        &'a self,
+        source_module: &'a CrmName,
+        source_record: &'a CrmName,
+        document: &'a str,
+    ) -> [(&'a CrmName, &'a str); 3] {
+        [
+            (&self.fields.source_module, source_module.as_str()),
+            (&self.fields.source_record, source_record.as_str()),
+            (&self.fields.document_sha256, document),
+        ]
+    }
+
+    /// The query for the records that hold these values.
+    pub(crate) fn twins_query(&self, wanted: &[(&CrmName, &str); 3]) -> String {
+        let [module, record, hash] =
+            wanted.map(|(name, value)| Condition::compare(name.as_str(), "=", value));
+        let condition = module.and(&record).and(&hash);
+        let names = [
+            &self.fields.state,
+            &self.fields.progress,
+            &self.fields.external_id,
+            &self.fields.next_check_at,
+            &self.fields.deadline,
+            &self.fields.source_module,
+            &self.fields.source_record,
+            &self.fields.document_sha256,
+        ]
+        .map(CrmName::as_str)
+        .join(", ");
+        format!(
+            "select {MODIFIED_TIME}, {names} from {} where {condition} \
+             order by id desc limit {MOST_TWINS}",
+            self.module
+        )
+    }
 }
 
 impl ReadDocument for Zoho {
@@ -100,31 +138,8 @@ impl FindTwins for Zoho {
         document: &Sha256Hash,
     ) -> Result<Vec<Twin>, StoreError> {
         let document = document.to_string();
-        let wanted = [
-            (&self.fields.source_module, source_module.as_str()),
-            (&self.fields.source_record, source_record.as_str()),
-            (&self.fields.document_sha256, document.as_str()),
-        ];
-        let [module, record, hash] =
-            wanted.map(|(name, value)| Condition::compare(name.as_str(), "=", value));
-        let condition = module.and(&record).and(&hash);
-        let names = [
-            &self.fields.state,
-            &self.fields.progress,
-            &self.fields.external_id,
-            &self.fields.next_check_at,
-            &self.fields.deadline,
-            &self.fields.source_module,
-            &self.fields.source_record,
-            &self.fields.document_sha256,
-        ]
-        .map(CrmName::as_str)
-        .join(", ");
-        let select = format!(
-            "select {MODIFIED_TIME}, {names} from {} where {condition} \
-             order by id desc limit {MOST_TWINS}",
-            self.module
-        );
+        let wanted = self.wanted_of_twins(source_module, source_record, &document);
+        let select = self.twins_query(&wanted);
         let answer = self.query(select, MOST_TWINS).await?;
         let mut twins = Vec::new();
         for row in answer.rows()? {

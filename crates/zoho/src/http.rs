@@ -15,8 +15,8 @@ use sendtrail_core::text::harmless;
 use thiserror::Error;
 use url::Url;
 
-use crate::answer::{self, Answer};
-use crate::fault::{self, Fault};
+use crate::answer::{Answer, Head};
+use crate::fault::Fault;
 use crate::token::{Live, Tokens};
 use crate::usage::Counters;
 
@@ -210,25 +210,17 @@ impl Caller {
             }
         })?;
         let status = response.status();
-        let date = answer::date(response.headers());
-        let retry_after = answer::retry_after(response.headers(), date);
-        self.note(&response, date, call.credits);
+        let head = Head::of(status.as_u16(), response.headers());
+        self.note(&response, head.date, call.credits);
         let body = match read_bounded(response, call.max_bytes).await {
             Ok(body) => body,
             // The status alone tells enough of an error.
             Err(_) if !status.is_success() => Bytes::new(),
             Err(error) => return Err(Fault::unsure(body_error(error, call.is_download))),
         };
-        if let Some(fault) = fault::of_answer(status.as_u16(), retry_after, &body) {
-            return Err(fault);
-        }
+        let answer = head.with_body(body, clock_before)?;
         token.prove();
-        Ok(Answer {
-            status: status.as_u16(),
-            body,
-            clock_before,
-            date,
-        })
+        Ok(answer)
     }
 
     fn request(&self, call: &Call<'_>, token: &Live) -> Result<RequestBuilder, Fault> {

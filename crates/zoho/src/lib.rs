@@ -8,6 +8,8 @@ mod coql;
 mod created;
 mod fault;
 mod files;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod http;
 mod list;
 mod probe;

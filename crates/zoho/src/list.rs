@@ -142,7 +142,7 @@ impl Zoho {
         Condition::one_of(state, &IN_FLIGHT.map(State::label)).and(&due)
     }
 
-    fn list_query(&self, query: &ListQuery<Cursor>, limit: u32) -> String {
+    pub(crate) fn list_query(&self, query: &ListQuery<Cursor>, limit: u32) -> String {
         let next_check_at = self.fields.next_check_at.as_str();
         let due = self.due(query.now);
         let (condition, offset) = match &query.start {
@@ -183,7 +183,7 @@ impl Zoho {
             .and(&Condition::time(MODIFIED_TIME, "<=", before))
     }
 
-    fn untouched_query(&self, query: &UntouchedQuery, limit: u32) -> String {
+    pub(crate) fn untouched_query(&self, query: &UntouchedQuery, limit: u32) -> String {
         format!(
             "select {MODIFIED_TIME}, {} from {} where {} \
              order by {MODIFIED_TIME} asc, id asc limit {limit} offset {}",
@@ -192,6 +192,40 @@ impl Zoho {
             self.untouched(query.before),
             query.offset.min(MOST_SKIPPED)
         )
+    }
+
+    /// The page that an answer to `query` is, and where the next one starts.
+    pub(crate) fn list_page(
+        &self,
+        query: &ListQuery<Cursor>,
+        limit: u32,
+        answer: &Answer,
+    ) -> Result<ListPage<Cursor>, StoreError> {
+        let (rows, more) = answer.page()?;
+        let is_full = more || rows.len() >= limit as usize;
+        let mut cursor = match &query.start {
+            ListStart::First | ListStart::Offset(_) => Cursor::default(),
+            ListStart::After(cursor) => cursor.clone(),
+        };
+        let mut reads = Vec::with_capacity(rows.len());
+        let mut has_moved = false;
+        for row in rows {
+            let Some(read) = self.listed(&row, answer) else {
+                continue;
+            };
+            // A row whose place in the order cannot be read moves no mark.
+            if let Ok(at) = record::time(&row, self.fields.next_check_at.as_str()) {
+                cursor.pass(read.record.id.clone(), at);
+                has_moved = true;
+            }
+            reads.push(read);
+        }
+        if is_full && matches!(query.start, ListStart::Offset(1..)) {
+            cursor.hold_back_what_was_skipped();
+        }
+        // A full page that moved no mark would come again for ever.
+        let next = cursor.next(is_full && has_moved);
+        Ok(ListPage { rows: reads, next })
     }
 
     /// A row that cannot be read is left out, and does not hold the others up.
@@ -208,31 +242,7 @@ impl ListHistory for Zoho {
     async fn list_due(&self, query: &ListQuery<Cursor>) -> Result<ListPage<Cursor>, StoreError> {
         let limit = query.limit.clamp(1, MOST_ROWS);
         let answer = self.query(self.list_query(query, limit), limit).await?;
-        let (rows, more) = answer.page()?;
-        let is_full = more || rows.len() >= limit as usize;
-        let mut cursor = match &query.start {
-            ListStart::First | ListStart::Offset(_) => Cursor::default(),
-            ListStart::After(cursor) => cursor.clone(),
-        };
-        let mut reads = Vec::with_capacity(rows.len());
-        let mut has_moved = false;
-        for row in rows {
-            let Some(read) = self.listed(&row, &answer) else {
-                continue;
-            };
-            // A row whose place in the order cannot be read moves no mark.
-            if let Ok(at) = record::time(&row, self.fields.next_check_at.as_str()) {
-                cursor.pass(read.record.id.clone(), at);
-                has_moved = true;
-            }
-            reads.push(read);
-        }
-        if is_full && matches!(query.start, ListStart::Offset(1..)) {
-            cursor.hold_back_what_was_skipped();
-        }
-        // A full page that moved no mark would come again for ever.
-        let next = cursor.next(is_full && has_moved);
-        Ok(ListPage { rows: reads, next })
+        self.list_page(query, limit, &answer)
     }
 
     async fn count_due(&self, now: Timestamp) -> Result<u64, StoreError> {

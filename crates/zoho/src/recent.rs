@@ -44,7 +44,7 @@ impl Zoho {
         })
     }
 
-    fn recent_query(&self, limit: u32, states: &[State]) -> String {
+    pub(crate) fn recent_query(&self, limit: u32, states: &[State]) -> String {
         let names = [
             &self.fields.state,
             &self.fields.progress,

@@ -15,6 +15,7 @@ use sendtrail_core::ports::{
 use sendtrail_core::record::Read;
 use thiserror::Error;
 
+use crate::answer::Answer;
 use crate::config::{Config, Fields, Secrets};
 use crate::coql::Condition;
 use crate::created::{Created, lowest_first};
@@ -92,11 +93,19 @@ impl Zoho {
         })
     }
 
+    /// Drops what earlier answers taught.
+    #[cfg(feature = "fuzzing")]
+    pub(crate) fn forget(&mut self) {
+        self.probe = Probe::default();
+        self.created = Created::default();
+        self.versions = Versions::default();
+    }
+
     /// Reads a row of an answer.
     pub(crate) fn row(
         &self,
         row: &serde_json::Map<String, serde_json::Value>,
-        answer: &crate::answer::Answer,
+        answer: &Answer,
     ) -> Result<Read, StoreError> {
         let mut read = record::read(&self.fields, row, answer, self.request_timeout)?;
         self.versions.settle(&mut read);
@@ -158,37 +167,34 @@ impl Zoho {
     async fn try_create(&self, new: &NewRecord) -> Result<HistoryId, Fault> {
         let body = body::create(&self.fields, new, &self.notify);
         let call = Call::json(Method::POST, &[&self.module], body);
-        let details = self.caller.call(&call).await?.written()?;
-        // It says that it was created: without a readable id it still was.
-        let id = record::id(&details).map_err(Fault::unsure)?;
-        self.created.keep(&new.request_key, id.clone());
-        Ok(id)
+        let answer = self.caller.call(&call).await?;
+        self.created_id(&new.request_key, &answer)
     }
 
     /// The ids of the records with this key, the lowest first, those with its exact letters before others:
     /// the CRM may not tell upper case from lower.
     async fn ids_by_key(&self, key: &RequestKey) -> Result<Option<HistoryId>, StoreError> {
         let name = self.fields.request_key.as_str();
-        let condition = Condition::compare(name, "=", key.as_str());
-        let select = format!(
-            "select id, {name} from {} where {condition} order by id asc limit 10",
-            self.module
-        );
-        let rows = self.query(select, 10).await?.rows()?;
+        let rows = self.query(self.key_query(key), 10).await?.rows()?;
         let exact = rows
             .iter()
             .find(|row| record::text(row, name).as_deref() == Some(key.as_str()));
         exact.or(rows.first()).map(record::id).transpose()
     }
-}
 
-impl ReadHistory for Zoho {
-    async fn read(&self, id: &HistoryId) -> Result<Read, StoreError> {
-        let fields = record::single_read_fields(&self.fields);
-        let call = Call::get(&[&self.module, id.as_str()]).with_query("fields", fields);
-        let answer = self.caller.call(&call).await.map_err(Fault::into_error)?;
+    pub(crate) fn key_query(&self, key: &RequestKey) -> String {
+        let name = self.fields.request_key.as_str();
+        let condition = Condition::compare(name, "=", key.as_str());
+        format!(
+            "select id, {name} from {} where {condition} order by id asc limit 10",
+            self.module
+        )
+    }
+
+    /// The one record of an answer.
+    pub(crate) fn single(&self, id: &HistoryId, answer: &Answer) -> Result<Read, StoreError> {
         let rows = answer.rows()?;
-        let read = self.row(rows.first().ok_or(StoreError::NotFound)?, &answer)?;
+        let read = self.row(rows.first().ok_or(StoreError::NotFound)?, answer)?;
         if read.record.id == *id {
             Ok(read)
         } else {
@@ -197,39 +203,30 @@ impl ReadHistory for Zoho {
             })
         }
     }
-}
 
-impl GuardedWrite for Zoho {
-    async fn write(&self, id: &HistoryId, revision: &Revision, write: &Write) -> WriteReply {
-        if let Err(error) = self.ensure_the_guard_is_heeded(id).await {
-            return WriteReply::NotApplied(error);
-        }
-        match self.try_write(id, revision, write).await {
-            Ok(()) => WriteReply::Applied,
-            Err(Fault::Conflict) => WriteReply::Conflict,
-            Err(Fault::Failed {
-                error,
-                not_done: false,
-            }) => WriteReply::Unknown(error),
-            Err(
-                fault @ (Fault::Duplicate { .. }
-                | Fault::StaleToken { .. }
-                | Fault::Failed { not_done: true, .. }),
-            ) => WriteReply::NotApplied(fault.into_error()),
-        }
+    /// The id that the answer to a create gives.
+    pub(crate) fn created_id(&self, key: &RequestKey, answer: &Answer) -> Result<HistoryId, Fault> {
+        let details = answer.written()?;
+        // It says that it was created: without a readable id it still was.
+        let id = record::id(&details).map_err(Fault::unsure)?;
+        self.created.keep(key, id.clone());
+        Ok(id)
     }
-}
 
-impl CreateHistory for Zoho {
-    async fn create(&self, new: &NewRecord) -> CreateReply {
+    /// What became of a create.
+    pub(crate) fn create_reply(
+        &self,
+        key: &RequestKey,
+        created: Result<HistoryId, Fault>,
+    ) -> CreateReply {
         let key_field = self.fields.request_key.as_str();
-        match self.try_create(new).await {
+        match created {
             Ok(id) => CreateReply::Created(id),
             Err(Fault::Duplicate { field, other })
                 if field.as_deref().is_none_or(|field| field == key_field) =>
             {
                 if let Some(other) = other {
-                    self.created.keep(&new.request_key, other);
+                    self.created.keep(key, other);
                 }
                 CreateReply::Exists
             }
@@ -244,6 +241,47 @@ impl CreateHistory for Zoho {
                 | Fault::Failed { not_done: true, .. }),
             ) => CreateReply::NotCreated(fault.into_error()),
         }
+    }
+}
+
+impl ReadHistory for Zoho {
+    async fn read(&self, id: &HistoryId) -> Result<Read, StoreError> {
+        let fields = record::single_read_fields(&self.fields);
+        let call = Call::get(&[&self.module, id.as_str()]).with_query("fields", fields);
+        let answer = self.caller.call(&call).await.map_err(Fault::into_error)?;
+        self.single(id, &answer)
+    }
+}
+
+impl GuardedWrite for Zoho {
+    async fn write(&self, id: &HistoryId, revision: &Revision, write: &Write) -> WriteReply {
+        if let Err(error) = self.ensure_the_guard_is_heeded(id).await {
+            return WriteReply::NotApplied(error);
+        }
+        write_reply(self.try_write(id, revision, write).await)
+    }
+}
+
+/// What became of a guarded write.
+pub(crate) fn write_reply(written: Result<(), Fault>) -> WriteReply {
+    match written {
+        Ok(()) => WriteReply::Applied,
+        Err(Fault::Conflict) => WriteReply::Conflict,
+        Err(Fault::Failed {
+            error,
+            not_done: false,
+        }) => WriteReply::Unknown(error),
+        Err(
+            fault @ (Fault::Duplicate { .. }
+            | Fault::StaleToken { .. }
+            | Fault::Failed { not_done: true, .. }),
+        ) => WriteReply::NotApplied(fault.into_error()),
+    }
+}
+
+impl CreateHistory for Zoho {
+    async fn create(&self, new: &NewRecord) -> CreateReply {
+        self.create_reply(&new.request_key, self.try_create(new).await)
     }
 
     async fn find_by_request_key(&self, key: &RequestKey) -> Result<Option<Read>, StoreError> {

@@ -3,6 +3,14 @@ use std::time::{Duration, Instant};
 
 const BODY: &str = "%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\nendobj\n";
 
+fn is_encrypted(pdf: &[u8]) -> bool {
+    protection(pdf) == Protection::Encrypted
+}
+
+fn is_plain(pdf: &[u8]) -> bool {
+    protection(pdf) == Protection::None
+}
+
 /// A small file with a table, and these entries in its trailer.
 pub(crate) fn classic(entries: &str) -> Vec<u8> {
     with_section(
@@ -65,10 +73,92 @@ fn a_plain_file_is_not_taken_for_an_encrypted_one() {
         "%/Encrypt 5 0 R\n",
         "/X(\\) /Encrypt 5 0 R)",
     ] {
-        assert!(!is_encrypted(&classic(entries)), "{entries}");
-        assert!(!is_encrypted(&modern(entries)), "{entries}");
-        assert!(!is_encrypted(&wrapped(&classic(entries))), "{entries}");
-        assert!(!is_encrypted(&wrapped(&modern(entries))), "{entries}");
+        assert!(is_plain(&classic(entries)), "{entries}");
+        assert!(is_plain(&modern(entries)), "{entries}");
+        assert!(is_plain(&wrapped(&classic(entries))), "{entries}");
+        assert!(is_plain(&wrapped(&modern(entries))), "{entries}");
+    }
+}
+
+#[test]
+fn no_nesting_is_too_deep_to_see_an_encrypt_behind_it() {
+    for depth in [1, 31, 32, 33, 40, 20_000] {
+        let (open, close) = ("<</A[".repeat(depth), "]>>".repeat(depth));
+        let plain = format!("/X {open}{close}");
+        let locked = format!("{plain} /Encrypt 5 0 R");
+        for whole in [classic, modern] {
+            assert!(is_plain(&whole(&plain)), "{depth}");
+            assert!(is_plain(&wrapped(&whole(&plain))), "{depth}");
+            assert!(is_encrypted(&whole(&locked)), "{depth}");
+            assert!(is_encrypted(&wrapped(&whole(&locked))), "{depth}");
+        }
+    }
+}
+
+#[test]
+fn a_damaged_trailer_is_never_plain() {
+    for (entries, is_seen) in [
+        ("/X ] /Encrypt 5 0 R", true),
+        ("/X [ << /Y [ >> ] /Encrypt 5 0 R", true),
+        ("/X < /Encrypt 5 0 R", true),
+        ("/Encrypt null /Encrypt 5 0 R /Encrypt null", true),
+        ("/X << /Encrypt 5 0 R", false),
+        ("/X [ << /Encrypt 5 0 R", false),
+        ("/X ( /Encrypt 5 0 R", false),
+        ("/X ]", false),
+    ] {
+        for pdf in [classic(entries), wrapped(&classic(entries))] {
+            let expected = if is_seen {
+                Protection::Encrypted
+            } else {
+                Protection::Unreadable
+            };
+            assert_eq!(protection(&pdf), expected, "{entries}");
+        }
+        assert!(!is_plain(&modern(entries)), "{entries}");
+    }
+}
+
+#[test]
+fn what_has_no_end_before_a_trailer_does_not_hide_it() {
+    for inner in ["<<", "<< /A [", "<", "[", ">>", "4 0 obj << /A <<", "<< ]"] {
+        assert!(is_plain(&wrapped(inner.as_bytes())), "{inner}");
+        for locked in [classic("/Encrypt 5 0 R"), modern("/Encrypt 5 0 R")] {
+            let pdf = [inner.as_bytes(), b"\n", &locked].concat();
+            assert!(is_encrypted(&wrapped(&pdf)), "{inner}");
+        }
+    }
+    // Here it cannot be told what is in it and what comes after it.
+    for inner in ["(", "<< /Length 8 0 R >> stream\n"] {
+        assert_eq!(
+            protection(&wrapped(inner.as_bytes())),
+            Protection::Unreadable,
+            "{inner}"
+        );
+    }
+}
+
+#[test]
+fn damage_in_a_stream_or_a_string_refuses_no_file() {
+    for page in [
+        "<<",
+        "(",
+        "<",
+        "trailer <<",
+        "[ ]] >>",
+        "<</Type/XRef/Encrypt 5 0 R",
+    ] {
+        let length = page.len();
+        for length in [length.to_string(), "8 0 R".to_owned()] {
+            let object =
+                format!("3 0 obj\n<< /Length {length} >>\nstream\n{page}\nendstream\nendobj\n");
+            assert!(is_plain(&wrapped(object.as_bytes())), "{page}");
+        }
+    }
+    for text in ["(trailer <<)", "(\\( << /Encrypt 5 0 R)", "(<)"] {
+        assert!(is_plain(&classic(&format!("/X {text}"))), "{text}");
+        let object = format!("4 0 obj\n{text}\nendobj\n");
+        assert!(is_plain(&wrapped(object.as_bytes())), "{text}");
     }
 }
 
@@ -85,15 +175,15 @@ fn text_on_a_page_never_makes_a_file_look_encrypted() {
         &body,
         "xref\n0 1\n0000000000 65535 f \ntrailer\n<< /Size 1 >>\n",
     );
-    assert!(!is_encrypted(&whole));
+    assert!(is_plain(&whole));
     // The same with offsets that are wrong: only the length tells where the page ends.
-    assert!(!is_encrypted(&wrapped(object.as_bytes())));
+    assert!(is_plain(&wrapped(object.as_bytes())));
     let string = b"4 0 obj\n(trailer << /Encrypt 5 0 R >>)\nendobj\n";
-    assert!(!is_encrypted(&wrapped(string)));
+    assert!(is_plain(&wrapped(string)));
     let inner = "trailer << /Encrypt 5 0 R >>";
     let unknown_length =
         format!("3 0 obj\n<< /Length 8 0 R >>\nstream\r\n{inner}\r\nendstream\nendobj\n");
-    assert!(!is_encrypted(&wrapped(unknown_length.as_bytes())));
+    assert!(is_plain(&wrapped(unknown_length.as_bytes())));
 }
 
 #[test]
@@ -105,7 +195,7 @@ fn an_older_section_counts_too() {
         with_section(&old, &section)
     };
     assert!(is_encrypted(&update("Prev")));
-    assert!(!is_encrypted(&update("Other")));
+    assert!(is_plain(&update("Other")));
     let stream = String::from_utf8(modern("/Encrypt 5 0 R")).unwrap();
     let hybrid = format!("xref\n0 0\ntrailer\n<< /Size 1 /XRefStm {prev} >>\n");
     assert!(is_encrypted(&with_section(&stream, &hybrid)));
@@ -114,10 +204,8 @@ fn an_older_section_counts_too() {
 #[test]
 fn sections_that_point_at_themselves_or_nowhere_end() {
     let at = BODY.len();
-    assert!(!is_encrypted(&classic(&format!(
-        "/Prev {at} /XRefStm {at}"
-    ))));
-    assert!(!is_encrypted(&classic(
+    assert!(is_plain(&classic(&format!("/Prev {at} /XRefStm {at}"))));
+    assert!(is_plain(&classic(
         "/Prev 99999999999999999999 /XRefStm 18446744073709551615"
     )));
 }
@@ -145,9 +233,9 @@ fn large_hostile_files_take_bounded_time() {
         "/Prev 1 ",
     ] {
         let started = Instant::now();
-        let _ = is_encrypted(&wrapped(fill(pattern).as_bytes()));
+        let _ = protection(&wrapped(fill(pattern).as_bytes()));
         let table = format!("xref\n{}", fill(pattern));
-        let _ = is_encrypted(&with_section(BODY, &table));
+        let _ = protection(&with_section(BODY, &table));
         assert!(started.elapsed() < deadline, "{pattern}");
     }
 }
@@ -167,7 +255,7 @@ fn a_long_chain_of_sections_takes_bounded_time() {
     }
     pdf.extend([format!("startxref\n{prev}\n%%EOF\n")]);
     let started = Instant::now();
-    assert!(!is_encrypted(pdf.as_bytes()));
+    assert!(is_plain(pdf.as_bytes()));
     assert!(started.elapsed() < Duration::from_secs(20));
 }
 
@@ -179,22 +267,22 @@ fn sections_that_lie_over_each_other_are_not_read_for_each_of_them() {
     let mut prev = 0;
     for _ in 0..60 {
         let at = pdf.len();
-        pdf.extend([format!("{at} 0 obj\n<< /Type /XRef /Prev {prev} /A [\n")]);
+        pdf.extend([format!("{at} 0 obj\n<< /Type /XRef /Prev {prev} /A (\n")]);
         prev = at;
     }
-    pdf.extend([format!("{filling}{}", "] >>".repeat(60))]);
+    pdf.extend([format!("{filling}{}", ") >>".repeat(60))]);
     pdf.extend([format!("startxref\n{prev}\n%%EOF\n")]);
     let started = Instant::now();
-    assert!(!is_encrypted(pdf.as_bytes()));
+    assert!(is_plain(pdf.as_bytes()));
     assert!(started.elapsed() < Duration::from_secs(20));
 }
 
 proptest::proptest! {
     #[test]
     fn no_bytes_in_a_trailer_make_it_panic(entries in "[ -~\n]{0,200}") {
-        let _ = is_encrypted(&classic(&entries));
-        let _ = is_encrypted(&modern(&entries));
-        let _ = is_encrypted(&wrapped(entries.as_bytes()));
+        let _ = protection(&classic(&entries));
+        let _ = protection(&modern(&entries));
+        let _ = protection(&wrapped(entries.as_bytes()));
     }
 
     #[test]
@@ -208,8 +296,8 @@ proptest::proptest! {
         )
     ) {
         let text = parts.concat();
-        let _ = is_encrypted(text.as_bytes());
-        let _ = is_encrypted(&wrapped(text.as_bytes()));
-        let _ = is_encrypted(&with_section(BODY, &text));
+        let _ = protection(text.as_bytes());
+        let _ = protection(&wrapped(text.as_bytes()));
+        let _ = protection(&with_section(BODY, &text));
     }
 }

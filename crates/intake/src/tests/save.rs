@@ -160,6 +160,7 @@ async fn a_record_that_is_not_there_is_404() {
 async fn every_wrong_field_is_named_and_nothing_is_made() {
     let stack = Stack::new();
     let long = "x".repeat(17_000);
+    let cut = format!("/{}", "k".repeat(64));
     for (pointers, body) in [
         (vec!["/actor/id"], with("actor", Value::Null)),
         (vec!["/actor/id"], with("actor", json!("Sam"))),
@@ -183,6 +184,8 @@ async fn every_wrong_field_is_named_and_nothing_is_made() {
         ),
         (vec!["/to"], with("to", json!("Ann"))),
         (vec!["/feilds"], with("feilds", json!({}))),
+        (vec!["/a~1b~0c"], with("a/b~c", json!({}))),
+        (vec![cut.as_str()], with(&"k".repeat(70), json!({}))),
         (vec![""], with("fields", json!({"note": long}))),
         (
             vec!["/actor/id", "/driver"],

@@ -93,6 +93,7 @@ async fn a_missing_or_mistyped_field_is_named() {
     let id = HistoryId::parse("1").unwrap();
     for (key, value, pointer) in [
         ("actor", Value::Null, "/actor"),
+        ("actor", json!(["u1", "Sam Seller"]), "/actor"),
         ("actor", json!({"id": "u1"}), "/actor/name"),
         ("document_sha256", json!(7), "/document_sha256"),
     ] {

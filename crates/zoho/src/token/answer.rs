@@ -18,7 +18,7 @@ const SHORTEST_LIFE_S: i64 = 30;
 const MARGIN_S: i64 = 300;
 
 /// Reads the answer to a refresh asked for at `now`.
-pub(super) fn read(status: u16, body: &[u8], now: Timestamp) -> Result<AccessToken, StoreError> {
+pub(crate) fn read(status: u16, body: &[u8], now: Timestamp) -> Result<AccessToken, StoreError> {
     let value: Value = serde_json::from_slice(body).unwrap_or_default();
     let text = |key: &str| value.get(key).and_then(Value::as_str);
     if let Some(error) = text("error") {

@@ -4,5 +4,7 @@ mod answer;
 mod cache;
 mod source;
 
+#[cfg(feature = "fuzzing")]
+pub(crate) use answer::read;
 pub use cache::{AccessToken, CacheFuture, FileTokenCache, NoTokenCache, TokenCache};
 pub(crate) use source::{Live, Tokens};

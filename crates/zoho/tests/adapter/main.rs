@@ -21,7 +21,7 @@ use sendtrail_zoho::{Config, Secrets, TokenCache, Zoho};
 pub(crate) fn config(url: &str) -> Config {
     let text = format!(
         "[crm]\naccounts_url = \"{url}\"\napi_url = \"{url}\"\nclient_id = \"1000.LOCALCLIENT\"\n\
-         client_secret = \"secret:c\"\nrequest_timeout = \"1s\"\nconnect_timeout = \"500ms\"\n\
+         client_secret = \"secret:c\"\nrequest_timeout = \"2s\"\nconnect_timeout = \"500ms\"\n\
          notify = [\"workflow\"]\n[crm.refresh_token]\nintake = \"secret:a\"\n\
          side_effect = \"secret:b\"\npoller = \"secret:c\"\n"
     );

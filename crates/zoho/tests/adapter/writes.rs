@@ -100,6 +100,9 @@ async fn what_proves_nothing_is_unknown_and_is_not_sent_again() {
         Reply::Raw(cut.into_bytes()),
         json(200, ""),
         json(200, "{\"data\":[{\"code\":\"SUC"),
+        json(200, r#"{"data":[{"code":"DONE_LATER","status":"error"}]}"#),
+        json(207, r#"{"data":[{"code":"DONE_LATER","status":"error"}]}"#),
+        json(202, r#"{"code":"DONE_LATER","status":"error"}"#),
         json(204, ""),
         json(302, ""),
         json(408, ""),
@@ -271,6 +274,7 @@ async fn a_create_says_created_exists_or_unknown() {
         Reply::Close,
         json(500, ""),
         json(201, "{}"),
+        json(201, r#"{"data":[{"code":"DONE_LATER","status":"error"}]}"#),
         json(201, &SUCCESS.replace("\"id\":\"7\"", "")),
     ] {
         let fake = Fake::answering(reply).await;
