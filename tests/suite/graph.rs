@@ -196,6 +196,44 @@ fn the_poller_links_no_code_that_submits() {
 }
 
 #[test]
+fn no_function_carries_what_is_for_tests() {
+    for name in ["intake", "side-effect", "poller", "sendtrail"] {
+        let package = package(name);
+        let arguments = [
+            "--package",
+            &package,
+            "--edges",
+            "normal",
+            "--format",
+            "{p} {f}",
+        ];
+        let lines = tree(&arguments);
+        let ours: Vec<_> = lines
+            .iter()
+            .filter(|line| line.starts_with("sendtrail-"))
+            .collect();
+        assert!(
+            !ours.is_empty(),
+            "{name} links nothing: the test sees nothing"
+        );
+        for line in ours {
+            let features = line.rsplit(' ').next().unwrap_or_default();
+            for extra in ["testing", "fuzzing"] {
+                assert!(!features.split(',').any(|f| f == extra), "{name}: {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_proves_core_links_core_and_nothing_else_of_ours() {
+    for name in ["model", "simulation"] {
+        let expected = BTreeSet::from(["sendtrail-core".to_owned()]);
+        assert_eq!(siblings(linked(name, &[])), expected, "{name}");
+    }
+}
+
+#[test]
 fn one_tls_provider_and_no_http_2_or_3_is_in_the_graph_of_the_functions() {
     for name in ["intake", "side-effect", "poller"] {
         let linked = linked(name, &[]);

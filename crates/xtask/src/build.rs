@@ -30,6 +30,14 @@ pub(crate) fn binaries(profile: Profile) -> Result<PathBuf, String> {
     }))
 }
 
+/// Builds what explores or simulates the flows, fast to run; the binary.
+pub(crate) fn proof(package: &str) -> Result<PathBuf, String> {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--profile", "proof", "--package", package]);
+    check(cargo)?;
+    Ok(target_folder().join("proof").join(package))
+}
+
 /// How to build.
 #[derive(Clone, Copy)]
 pub(crate) enum Profile {

@@ -6,6 +6,7 @@
 )]
 
 mod build;
+mod proof;
 mod run;
 mod tools;
 
@@ -17,13 +18,23 @@ The repository's chores.
   cargo xtask demo [--json] [--only NAME]...   build, then run every scenario on a fresh local stack
   cargo xtask local [--data DIR] [--endpoints FILE]
                                                build, then keep a local stack running until Ctrl-C
-  cargo xtask test [--fast]                    every test there is; --fast: the unit and property tests in the modules
+  cargo xtask test [--fast]                    every test there is, and a short form of each proof;
+                                               --fast: the unit and property tests in the modules
+  cargo xtask model [--list] [--short] [--config NAME]...
+                                               explore every interleaving of the flows within stated bounds
+  cargo xtask model --mutations [--list] [--short] [--only NAME]...
+                                               break each rule in a copy; the model must notice
+  cargo xtask simulate [--seeds N] [--from S] [--sends M --hours H] [--log]
+                                               the flows in virtual time under seeded faults;
+                                               also `simulate cost` and `simulate fairness`
+  cargo xtask fuzz [--seconds N] [TARGET]...   look for inputs that break a parser, a minute each where not said;
+                                               needs cargo-fuzz
   cargo xtask lint                             format, clippy and documentation, warnings as errors
   cargo xtask generate                         rewrite what is made from code: schema, diagram
   cargo xtask bench                            start-up, memory and size of the release binaries
   cargo xtask count                            tests counted by kind
 
-`demo` and `local` pass what follows on to the `sendtrail` command; try `cargo xtask demo --help`.";
+What follows `demo`, `local`, `model` and `simulate` is passed on; try `cargo xtask demo --help`.";
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
@@ -33,6 +44,9 @@ fn main() -> ExitCode {
         "demo" => run::sendtrail("demo", &rest),
         "local" => run::sendtrail("local", &rest),
         "test" => run::tests(&rest),
+        "model" => proof::model(&rest),
+        "simulate" => proof::simulate(&rest),
+        "fuzz" => proof::fuzz(&rest),
         "lint" => run::lint(),
         "generate" => run::generate(),
         "bench" => run::bench(&rest),

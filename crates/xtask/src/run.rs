@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::build::{Profile, binaries, root};
-use crate::tools;
+use crate::{proof, tools};
 
 /// Runs a command with its output shown.
 ///
@@ -72,7 +72,11 @@ pub(crate) fn tests(arguments: &[String]) -> Result<(), String> {
     timed("documentation tests", || {
         check(cargo(["test", "--workspace", "--doc", "--quiet"]))
     })?;
-    timed("the control", control)
+    timed("the control", control)?;
+    for (what, run) in proof::SHORT {
+        timed(what, run)?;
+    }
+    Ok(())
 }
 
 /// Shows, with a client as it comes, that the hostile servers would make one post twice. It is a workspace of

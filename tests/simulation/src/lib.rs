@@ -1,0 +1,14 @@
+#![doc = include_str!("../README.md")]
+
+pub mod actors;
+pub mod api;
+pub mod checker;
+pub mod cost;
+pub mod crm;
+pub mod fairness;
+pub mod function;
+pub mod many;
+pub mod report;
+pub mod run;
+pub mod sim;
+pub mod totals;
