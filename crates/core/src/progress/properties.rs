@@ -386,3 +386,13 @@ fn a_time_that_no_date_field_takes_is_no_time() {
         }
     }
 }
+
+#[test]
+fn that_a_progress_was_lost_stays_told_however_much_has_to_be_given_up() {
+    let mut progress = Progress::replacing(Some("what was there"));
+    progress.count_write(WriteId::parse(&"a".repeat(32)).unwrap());
+    progress.unknown.keep("later", &"x".repeat(MAX_ENCODED));
+    let text = progress.encode();
+    assert!(text.len() <= MAX_ENCODED && !text.contains("later"));
+    assert!(Progress::decode(Some(&text)).unwrap().was_replaced());
+}

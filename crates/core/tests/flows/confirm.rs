@@ -1,4 +1,4 @@
-use sendtrail_core::flows::{Confirmed, Previewable, previewable};
+use sendtrail_core::flows::{Confirmed, Previewable, Saved, previewable, save_again};
 use sendtrail_core::ids::{HistoryId, Sha256Hash};
 use sendtrail_core::input::input_sha256;
 use sendtrail_core::ports::SubmitOutcome;
@@ -170,4 +170,22 @@ fn saved_as_it_is(bench: &Bench, id: &HistoryId) -> sendtrail_core::flows::Saved
         rev: bench.progress(id).rev(),
         input_sha256: input_sha256(bench.row(id).input.as_deref().unwrap()),
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ticket_of_an_earlier_save_confirms_nothing_though_the_input_is_the_same_again() {
+    let bench = Bench::new();
+    let first = bench.saved("msg_1").await;
+    for (key, name) in [("msg_2", "Grace"), ("msg_3", "Ada")] {
+        bench.pass(3).await;
+        let until = bench.world.after(30);
+        let order = order(key, name);
+        let saved = save_again(&bench.store, &*bench.world, &first.id, &order, until).await;
+        assert!(matches!(saved, Saved::Saved(_)), "{saved:?}");
+    }
+    bench.pass(3).await;
+    let before = bench.row(&first.id);
+    assert_eq!(before.input, Some(order("msg_1", "Ada").stored));
+    assert_eq!(bench.confirm(&first, PDF).await, Confirmed::Stale);
+    assert_eq!((bench.row(&first.id), bench.store.files()), (before, 0));
 }

@@ -1,10 +1,14 @@
 use sendtrail_core::flows::{Saved, save, save_again};
+use sendtrail_core::ids::{HistoryId, RequestKey};
 use sendtrail_core::input::Input;
+use sendtrail_core::ports::{CreateHistory, CreateReply, NewRecord, ReadHistory, StoreError};
+use sendtrail_core::record::Read;
+use sendtrail_core::testing::MemoryStore;
 
 use crate::common::{Bench, accepted, down, not_sent, order};
 use sendtrail_core::ports::SubmitOutcome;
 
-async fn again(bench: &Bench, id: &sendtrail_core::ids::HistoryId, key: &str, name: &str) -> Saved {
+async fn again(bench: &Bench, id: &HistoryId, key: &str, name: &str) -> Saved {
     let until = bench.world.after(30);
     save_again(&bench.store, &*bench.world, id, &order(key, name), until).await
 }
@@ -204,4 +208,42 @@ async fn a_store_that_does_not_answer_saves_nothing_and_a_repeat_is_safe() {
     let repeat = again(&bench, &saved.id, "msg_2", "Grace").await;
     assert!(matches!(repeat, Saved::Saved(_)), "{repeat:?}");
     assert_eq!(bench.store.writes(), 1);
+}
+
+/// A CRM whose unique field let two records of one key through; the caller's is the younger one.
+struct TwoThrough<'a>(&'a MemoryStore);
+
+impl ReadHistory for TwoThrough<'_> {
+    async fn read(&self, id: &HistoryId) -> Result<Read, StoreError> {
+        self.0.read(id).await
+    }
+}
+
+impl CreateHistory for TwoThrough<'_> {
+    async fn create(&self, new: &NewRecord) -> CreateReply {
+        match self.0.create(new).await {
+            CreateReply::Created(first) => {
+                let row = self.0.row(&first).unwrap();
+                CreateReply::Created(self.0.insert(row))
+            }
+            other
+            @ (CreateReply::Exists | CreateReply::NotCreated(_) | CreateReply::Unknown(_)) => other,
+        }
+    }
+
+    async fn find_by_request_key(&self, key: &RequestKey) -> Result<Option<Read>, StoreError> {
+        self.0.find_by_request_key(key).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_two_records_of_one_key_got_through_everybody_is_told_the_first() {
+    let bench = Bench::new();
+    let store = TwoThrough(&bench.store);
+    let saved = save(&store, &*bench.world, &order("msg_1", "Ada")).await;
+    let ids = bench.store.ids();
+    let Saved::Same(record) = saved else {
+        panic!("{saved:?}")
+    };
+    assert_eq!((ids.len(), &record.id), (2, &ids[0]));
 }

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use sendtrail_core::flows::{SweepDue, after_find, sweep_due};
 use sendtrail_core::ids::{HistoryId, Sha256Hash, derive_reference};
 use sendtrail_core::ports::{Failure, FindAnswer};
-use sendtrail_core::progress::{Progress, SubmissionOutcome};
+use sendtrail_core::progress::{Progress, SubmissionOutcome, SubmitEvidence};
 use sendtrail_core::state::Event;
 use sendtrail_core::testing::pacing;
 use serde_json::{Value, json};
@@ -351,4 +351,18 @@ async fn a_search_that_began_before_the_grace_was_over_is_not_the_last() {
     bench.poll().await;
     assert_eq!(bench.state(&id), "needs_review");
     assert_eq!(bench.driver().searches().len(), 2);
+}
+
+#[test]
+fn what_was_seen_of_a_submit_stays_when_it_is_found() {
+    let mut progress = recorded();
+    let submission = progress.submission.as_mut().unwrap();
+    submission.evidence.status = Some(504);
+    submission.evidence.detail = "gateway".to_owned();
+    submission.evidence.bytes_sent = 4_711;
+    let seen = submission.evidence.clone();
+    let change = find(&progress, &FindAnswer::One(external("ltr_1")), 100);
+    let kept = change.progress.submission.unwrap().evidence;
+    let class = format!("found after {}", seen.class);
+    assert_eq!(kept, SubmitEvidence { class, ..seen });
 }
