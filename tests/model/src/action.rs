@@ -8,7 +8,7 @@ use sendtrail_core::state::State as Word;
 use crate::actor::Actor;
 use crate::model::{Model, SLOTS_OF_POLLERS};
 use crate::replay::{Request, whole_seconds};
-use crate::setup::{CLAIM_STALE, FIND_GRACE, INDEX_DELAY};
+use crate::setup::{CLAIM_STALE, END, FIND_GRACE, INDEX_DELAY, at};
 use crate::state::{Fate, State};
 
 /// One step.
@@ -88,6 +88,8 @@ pub enum How {
     NotFound,
     /// The index is behind.
     NotYet,
+    /// A look-up or a search fails, of an API that never tells an outcome and may fail as often as it is asked.
+    Down,
 }
 
 /// What becomes of the call of an invocation that dies.
@@ -145,23 +147,13 @@ impl How {
             | Self::AcceptLost
             | Self::Vanish
             | Self::Late
-            | Self::NotFound => false,
+            | Self::NotFound
+            | Self::Down => false,
         }
     }
 }
 
 impl Model {
-    /// Whether the step is one of machine, time and API alone: no user, no person, no fault.
-    pub fn is_of_itself(&self, state: &State, action: Action) -> bool {
-        match action {
-            Action::Poll | Action::Arrive(_) | Action::Receive(_) => true,
-            Action::Answer { how, .. } => how.is_regular(),
-            Action::Time(_) => !is_any_call_slow(state),
-            Action::Die { actor, .. } => state.actors[actor].until <= state.now,
-            Action::Start(_) | Action::Edit { .. } => false,
-        }
-    }
-
     /// Every step that is possible.
     pub fn steps(&self, state: &State) -> Vec<Action> {
         let mut steps = Vec::new();
@@ -224,7 +216,7 @@ impl Model {
     }
 
     /// The ways in which a request can be answered now.
-    fn ways(&self, state: &State, actor: &Actor, request: &Request) -> Vec<How> {
+    pub(crate) fn ways(&self, state: &State, actor: &Actor, request: &Request) -> Vec<How> {
         let budget = &state.budget;
         let mut ways = Vec::new();
         let mut allow = |left: u8, how: How| {
@@ -262,6 +254,8 @@ impl Model {
                 allow(budget.submits, How::Late);
                 allow(may_be_slow, How::Serve);
             }
+            Request::LookUp { .. } if self.silent_api => ways.extend([How::Pending, How::Down]),
+            Request::Find { .. } if self.silent_api => ways.extend([How::NotYet, How::Down]),
             Request::LookUp { id } => {
                 let submits = state.api.submits.iter().enumerate();
                 let result = submits
@@ -334,7 +328,8 @@ impl Model {
         for (place, id) in self.scene.ids.iter().enumerate() {
             self.moments_of(state, place, id, &mut moments);
         }
-        moments.into_iter().filter(|moment| *moment > now).min()
+        let next = moments.into_iter().filter(|moment| *moment > now).min();
+        next.filter(|moment| *moment <= at(END))
     }
 
     fn moments_of(

@@ -236,7 +236,8 @@ fn spend(state: &mut State, how: How) {
         | How::Pending
         | How::Delivered
         | How::Undelivered
-        | How::NotYet => return,
+        | How::NotYet
+        | How::Down => return,
     };
     *left -= 1;
 }

@@ -6,6 +6,7 @@ use stateright::{Checker as _, HasDiscoveries, Model as _};
 
 use crate::action::Action;
 use crate::config::Config;
+use crate::graph::{FAILING, Graph, QUIET};
 use crate::model::Model;
 use crate::rules::Mark;
 use crate::state::State;
@@ -41,6 +42,8 @@ pub enum Verdict {
     },
     /// Every rule holds, but the model did not come to what it is for.
     Vacuous(Vec<&'static str>),
+    /// No rule was broken in what was explored, but there was more than the bound on steps allows.
+    Grown,
 }
 
 /// The name of the rule that the pass over the graph proves.
@@ -62,6 +65,7 @@ pub fn explore(
     let checker = model
         .checker()
         .threads(2)
+        .target_state_count(config.most_steps)
         .finish_when(HasDiscoveries::AnyFailures)
         .spawn_bfs();
     let mut checker = checker;
@@ -83,16 +87,9 @@ pub fn explore(
             }
             Verdict::Broken { rule, path }
         }
-        None => match graph.trap(model.node(model.first())) {
-            Some(way) => {
-                let prints: Vec<_> = way.iter().map(|node| node.print).collect();
-                Verdict::Broken {
-                    rule: AN_END,
-                    path: crate::show::path(model, retrace(model, &prints)),
-                }
-            }
-            None => Verdict::Holds,
-        },
+        // What was not explored has no end yet: the pass over the graph would say nothing.
+        None if checker.state_count() >= config.most_steps => Verdict::Grown,
+        None => ends(model, &graph, config.silent_api),
     };
     let reached = model.marks();
     let missing = config
@@ -110,6 +107,24 @@ pub fn explore(
         took: start.elapsed(),
         reached,
         verdict,
+    }
+}
+
+/// Whether every send comes to an end, with an API that knows no outcome and, where it may always fail, with
+/// one that does nothing else.
+fn ends(model: &Model, graph: &Graph, may_always_fail: bool) -> Verdict {
+    let first = model.node(model.first());
+    let failing = may_always_fail.then_some(FAILING);
+    let mut apis = [QUIET].into_iter().chain(failing);
+    match apis.find_map(|api| graph.trap(first, api)) {
+        Some(way) => {
+            let prints: Vec<_> = way.iter().map(|node| node.print).collect();
+            Verdict::Broken {
+                rule: AN_END,
+                path: crate::show::path(model, retrace(model, &prints)),
+            }
+        }
+        None => Verdict::Holds,
     }
 }
 

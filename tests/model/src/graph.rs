@@ -2,11 +2,17 @@
 //!
 //! The checker's own `eventually` takes a cycle for an end and so misses a send that goes round for ever.
 //! Here every edge that was explored is kept, and from the ends the graph is walked backwards, over the steps
-//! of machine, time and API alone: a send in flight from which no end is met that way never ends.
+//! of machine and time alone, with an API that ends nothing: a send in flight from which no end is met that way
+//! never ends.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
+
+/// A bit of a step that happens of itself where the API only ever says that it knows no outcome.
+pub const QUIET: u8 = 1;
+/// A bit of a step that happens of itself where the API only ever fails.
+pub const FAILING: u8 = 2;
 
 /// A state, as the graph knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -24,7 +30,7 @@ pub struct Node {
 struct Edge {
     from: u64,
     to: Node,
-    of_itself: bool,
+    of_itself: u8,
 }
 
 /// Collects the edges while the states are explored.
@@ -49,15 +55,16 @@ impl Recorder {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// Adds an edge; `of_itself` where neither a user, nor a person, nor a fault takes part in it.
-    pub fn edge(&self, from: Node, to: Node, of_itself: bool) {
+    /// Adds an edge; `of_itself` has [`QUIET`] and [`FAILING`] where it takes neither a user, nor a person, nor a
+    /// fault, nor an answer that ends a send.
+    pub fn edge(&self, from: Node, to: Node, of_itself: u8) {
         let mut edges = self.edges.lock().unwrap_or_else(PoisonError::into_inner);
         if edges.is_empty() {
             // The first state has no edge that leads to it.
             edges.push(Edge {
                 from: from.print,
                 to: from,
-                of_itself: true,
+                of_itself: QUIET | FAILING,
             });
         }
         edges.push(Edge {
@@ -79,8 +86,8 @@ impl Recorder {
 #[derive(Debug)]
 pub struct Graph {
     nodes: Vec<Node>,
-    /// From, to, and whether it happens of itself; by `from`.
-    edges: Vec<(u32, u32, bool)>,
+    /// From, to, and how it happens of itself; by `from`.
+    edges: Vec<(u32, u32, u8)>,
 }
 
 impl Graph {
@@ -112,19 +119,19 @@ impl Graph {
     }
 
     /// The way from `first` to the nearest state in which a record is in flight and no end of it can be
-    /// reached any more; `None` where there is no such state.
-    pub fn trap(&self, first: Node) -> Option<Vec<Node>> {
+    /// reached any more with an API that is `api`: [`QUIET`] or [`FAILING`]; `None` where there is no such state.
+    pub fn trap(&self, first: Node, api: u8) -> Option<Vec<Node>> {
         let bits = self
             .nodes
             .iter()
             .fold(0, |bits, node| bits | node.in_flight);
         let traps = (0..8).filter(|bit| bits & 1 << bit != 0);
-        let traps = traps.filter_map(|bit| self.way_to_a_trap(first, 1 << bit));
+        let traps = traps.filter_map(|bit| self.way_to_a_trap(first, 1 << bit, api));
         traps.min_by_key(Vec::len)
     }
 
-    fn way_to_a_trap(&self, first: Node, bit: u8) -> Option<Vec<Node>> {
-        let ends = self.reach_an_end(bit);
+    fn way_to_a_trap(&self, first: Node, bit: u8, api: u8) -> Option<Vec<Node>> {
+        let ends = self.reach_an_end(bit, api);
         let is_trap = |place: usize| self.nodes[place].in_flight & bit != 0 && !ends[place];
         let start = self.nodes.binary_search(&first).ok()?;
         let mut came_from = vec![None; self.nodes.len()];
@@ -164,11 +171,11 @@ impl Graph {
     }
 
     /// For each state, whether an end of this record can be reached from it by steps that happen of themselves.
-    fn reach_an_end(&self, bit: u8) -> Vec<bool> {
+    fn reach_an_end(&self, bit: u8, api: u8) -> Vec<bool> {
         let mut back: Vec<_> = self
             .edges
             .iter()
-            .filter(|(.., itself)| *itself)
+            .filter(|(.., itself)| *itself & api != 0)
             .map(|(from, to, _)| (*to, *from))
             .collect();
         back.sort_unstable();
@@ -208,7 +215,7 @@ mod tests {
         }
     }
 
-    fn graph(edges: &[(u64, u64, bool)], ends: &[u64]) -> Graph {
+    fn graph(edges: &[(u64, u64, u8)], ends: &[u64]) -> Graph {
         let recorder = Recorder::default();
         let node = |print: u64| node(print, 1, u8::from(ends.contains(&print)));
         for (from, to, of_itself) in edges {
@@ -218,41 +225,50 @@ mod tests {
     }
 
     fn trap(graph: &Graph) -> Option<Vec<u64>> {
-        let way = graph.trap(node(0, 1, 0))?;
+        let way = graph.trap(node(0, 1, 0), QUIET)?;
         Some(way.into_iter().map(|node| node.print).collect())
     }
 
     #[test]
     fn a_cycle_without_a_way_out_is_a_trap_and_the_way_to_it_is_shown() {
         let edges = [
-            (0, 1, true),
-            (1, 9, true),
-            (1, 2, false),
-            (2, 3, true),
-            (3, 2, true),
+            (0, 1, QUIET),
+            (1, 9, QUIET),
+            (1, 2, 0),
+            (2, 3, QUIET),
+            (3, 2, QUIET),
         ];
         assert_eq!(trap(&graph(&edges, &[9])), Some(vec![0, 1, 2]));
     }
 
     #[test]
     fn a_cycle_with_a_way_out_is_none() {
-        let edges = [(0, 1, true), (1, 0, true), (1, 9, true)];
+        let edges = [(0, 1, QUIET), (1, 0, QUIET), (1, 9, QUIET)];
         assert_eq!(trap(&graph(&edges, &[9])), None);
     }
 
     #[test]
     fn a_way_out_that_needs_a_person_is_no_way_out() {
-        let edges = [(0, 1, true), (1, 0, true), (1, 9, false)];
+        let edges = [(0, 1, QUIET), (1, 0, QUIET), (1, 9, 0)];
         assert_eq!(trap(&graph(&edges, &[9])), Some(vec![0]));
     }
 
     #[test]
     fn each_record_must_come_to_an_end_of_its_own() {
         let recorder = Recorder::default();
-        recorder.edge(node(0, 3, 0), node(1, 2, 1), true);
+        recorder.edge(node(0, 3, 0), node(1, 2, 1), QUIET);
         assert_eq!(
-            recorder.close().trap(node(0, 3, 0)),
+            recorder.close().trap(node(0, 3, 0), QUIET),
             Some(vec![node(0, 3, 0)])
         );
+    }
+
+    #[test]
+    fn a_way_out_that_needs_an_answer_is_none_for_an_api_that_fails() {
+        let graph = graph(&[(0, 9, QUIET), (0, 1, FAILING), (1, 0, FAILING)], &[9]);
+        let first = node(0, 1, 0);
+        assert_eq!(graph.trap(first, FAILING), Some(vec![first]));
+        let trap = graph.trap(first, QUIET);
+        assert_eq!(trap.map(|way| way.len()), Some(2));
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod action;
 pub mod actor;
+mod alone;
 mod apply;
 pub mod config;
 mod edit;

@@ -27,6 +27,10 @@ use crate::watch::Broken;
 pub(crate) const SLOTS_OF_POLLERS: u8 = 2;
 
 /// A configuration that can be explored.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a yes or no of its configuration"
+)]
 #[derive(Debug)]
 pub struct Model {
     /// What flows have in common.
@@ -36,6 +40,7 @@ pub struct Model {
     pub(crate) edits: Vec<Edit>,
     pub(crate) refusals: bool,
     pub(crate) unprepared: bool,
+    pub(crate) silent_api: bool,
     pub(crate) one_twin: bool,
     /// The progress of each record as it was when its document was confirmed.
     pub(crate) old_progress: Vec<Option<String>>,
@@ -96,6 +101,7 @@ impl Model {
             edits: config.edits.clone(),
             refusals: config.refusals,
             unprepared: config.unprepared,
+            silent_api: config.silent_api,
             one_twin: config.one_twin,
             files,
             first,
@@ -248,7 +254,7 @@ impl stateright::Model for Model {
             return None;
         }
         if self.recorder.is_open() {
-            let of_itself = self.is_of_itself(last, action);
+            let of_itself = self.of_itself(last, action);
             self.recorder
                 .edge(self.node(last), self.node(&next), of_itself);
         }
@@ -268,7 +274,7 @@ fn properties() -> Vec<Property<Model>> {
     macro_rules! each {
         ($($rule:literal)*) => { vec![$(Property::always(Rule::ALL[$rule].name(), holds::<$rule>),)*] };
     }
-    let properties = each!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16);
+    let properties = each!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17);
     debug_assert_eq!(properties.len(), Rule::ALL.len());
     properties
 }

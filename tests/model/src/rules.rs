@@ -57,6 +57,8 @@ named_bits! {
         NotSentProved = "not_sent_is_said_only_when_proved",
         /// What a flow says it wrote was written.
         ToldWritten = "what_is_said_to_be_written_is_written",
+        /// A write of ours changes no state that is none of the states: it is a person's.
+        ForeignStays = "a_word_that_is_no_state_is_left_alone",
         /// A result is written only when the API told it.
         ResultTold = "a_result_is_written_only_when_told",
         /// Of two records of one document that are pressed at once, at most one is sent.
@@ -73,6 +75,8 @@ named_bits! {
         Rejected = "rejected",
         /// A submit was proved not sent, and recorded.
         NotSent = "not sent",
+        /// A press after one that was proved not sent was accepted, and recorded.
+        PressedAgain = "pressed again after not sent",
         /// A submit was found by its reference.
         Found = "found",
         /// A result was written.

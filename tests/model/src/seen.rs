@@ -32,6 +32,8 @@ pub struct Claim {
     pub at: Timestamp,
     /// Whether nothing says that it sent nothing.
     pub open: bool,
+    /// Whether it was made after another, which sent nothing.
+    pub again: bool,
 }
 
 /// What is written of a submit.
@@ -71,6 +73,9 @@ impl Seen {
                 key: claim["request_key"].as_str().unwrap_or_default().to_owned(),
                 at: at(&claim["at"]).unwrap_or_default(),
                 open: claim["resolved"].is_null(),
+                again: claim["earlier"]
+                    .as_array()
+                    .is_some_and(|earlier| !earlier.is_empty()),
             }),
             submission: submission.map(|submission| Submission {
                 at: at(&submission["at"]).unwrap_or_default(),

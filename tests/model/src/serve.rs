@@ -261,7 +261,7 @@ fn look_up(state: &mut State, id: &str, how: How) -> LookUpAnswer {
         How::Delivered => (LookUpAnswer::Delivered { status }, Some(true)),
         How::Undelivered => (LookUpAnswer::Undelivered { status }, Some(false)),
         How::NotFound => (LookUpAnswer::NotFound, None),
-        How::Fails => {
+        How::Fails | How::Down => {
             let failure = Failure::Transient(Evidence::default());
             (LookUpAnswer::Failed(failure), None)
         }
@@ -279,7 +279,7 @@ fn look_up(state: &mut State, id: &str, how: How) -> LookUpAnswer {
 }
 
 fn find(state: &State, reference: &Reference, how: How) -> FindAnswer {
-    if how == How::Fails {
+    if how == How::Fails || how == How::Down {
         return FindAnswer::Failed(Failure::Transient(Evidence::default()));
     }
     if how == How::NotYet {

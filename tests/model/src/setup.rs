@@ -24,6 +24,10 @@ pub const FIND_GRACE: SignedDuration = SignedDuration::from_secs(2);
 /// How long the API's index may be behind; less than the grace.
 pub const INDEX_DELAY: SignedDuration = SignedDuration::from_secs(1);
 
+/// Seconds after the start at which time ends. Every send that ends does so much earlier; one that is asked for
+/// again and again is then in flight for ever, in finitely many states.
+pub const END: i64 = 240;
+
 /// When a model starts: in the middle of an hour and of a day, so that no tick is the first of one.
 pub fn start() -> Timestamp {
     "2026-01-01T12:30:00Z".parse().unwrap_or_default()

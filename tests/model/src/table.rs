@@ -130,6 +130,7 @@ pub(crate) fn row(config: &Config, report: &Report) -> String {
         Verdict::Holds => "holds",
         Verdict::Broken { .. } => "BROKEN",
         Verdict::Vacuous(_) => "VACUOUS",
+        Verdict::Grown => "GREW PAST ITS BOUND",
     };
     format!(
         "{:<18} {:>10} {:>10} {:>6} {:>8.1}  {result}\n    {}",
@@ -166,6 +167,14 @@ pub(crate) fn foot(
     for (config, report) in configs.iter().zip(reports) {
         match &report.verdict {
             Verdict::Holds => {}
+            Verdict::Grown => {
+                let most = config.most_steps;
+                let _ = writeln!(
+                    text,
+                    "\n{}: grew past its bound of {most} steps",
+                    config.name
+                );
+            }
             Verdict::Broken { rule, path } => {
                 let _ = writeln!(
                     text,

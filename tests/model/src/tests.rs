@@ -199,6 +199,18 @@ fn two_pollers_hold_every_rule_within_the_short_bounds() {
 }
 
 #[test]
+fn a_configuration_that_grows_past_its_bound_says_so() {
+    let mut config = named("two-pollers");
+    config.most_steps = 1_000;
+    let report = explore(&config, None, |_, _| ());
+    assert!(
+        matches!(report.verdict, Verdict::Grown),
+        "{:?}",
+        report.verdict
+    );
+}
+
+#[test]
 fn names_of_configurations_differ_and_each_has_what_it_must_come_to() {
     let names = |short| {
         config::all(short)

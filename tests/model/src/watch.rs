@@ -73,6 +73,8 @@ pub fn written(
     let broken = &mut state.broken;
     let was_final = was.is_some_and(Word::is_final);
     broken.unless(Rule::FinalStays, !was_final || is == was);
+    let keeps_word = was.is_some() || write.state.is_none();
+    broken.unless(Rule::ForeignStays, keeps_word);
     broken.unless(Rule::EditStays, after.marks & marks == marks);
     broken.unless(Rule::IdStays, before.seen.ids & !after.ids == 0);
     state.ids_written |= after.ids;
@@ -116,12 +118,14 @@ pub fn written(
     if let Some(Job::Operate { .. }) = author.job.map(|job| &scene.jobs[job]) {
         state.records[record].touched = true;
     }
-    marks_of(event, from_poller)
+    let again = before.seen.claim.as_ref().is_some_and(|claim| claim.again);
+    marks_of(event, from_poller, again)
 }
 
-fn marks_of(event: &str, from_poller: bool) -> Vec<Mark> {
+fn marks_of(event: &str, from_poller: bool, again: bool) -> Vec<Mark> {
     let mark = match event {
         "accepted" if from_poller => Mark::Found,
+        "accepted" if again => return vec![Mark::Accepted, Mark::PressedAgain],
         "accepted" => Mark::Accepted,
         "rejected" => Mark::Rejected,
         "not_sent" => Mark::NotSent,

@@ -8,6 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use sendtrail_core::ids::HistoryId;
 use sendtrail_core::ports::{Clock, Random};
 
+use crate::checker::Ticket;
 use crate::sim::{Fault, Sabotage, World, instant, lock, millis_in, unit};
 
 /// Who acts.
@@ -65,6 +66,8 @@ pub struct Function {
     /// How often each record had changed when it was shown last.
     seen: Mutex<BTreeMap<HistoryId, u64>>,
     is_named: AtomicBool,
+    /// What it was told to confirm.
+    ticket: Mutex<Option<Arc<Ticket>>>,
 }
 
 impl Process {
@@ -107,6 +110,7 @@ impl Function {
             jumps_before: process.jumps.load(Ordering::Relaxed),
             seen: Mutex::default(),
             is_named: AtomicBool::new(false),
+            ticket: Mutex::default(),
         })
     }
 
@@ -155,6 +159,16 @@ impl Function {
     /// After how many changes the record was shown last.
     pub fn seen(&self, id: &HistoryId) -> Option<u64> {
         lock(&self.seen).get(id).copied()
+    }
+
+    /// It is told to confirm what a user looked at.
+    pub fn confirms(&self, ticket: Arc<Ticket>) {
+        *lock(&self.ticket) = Some(ticket);
+    }
+
+    /// What it was told to confirm.
+    pub fn ticket(&self) -> Option<Arc<Ticket>> {
+        lock(&self.ticket).clone()
     }
 
     /// An answer to its create named the record.

@@ -6,6 +6,7 @@ pub mod checker;
 pub mod cost;
 pub mod crm;
 pub mod fairness;
+mod floors;
 pub mod function;
 pub mod many;
 pub mod report;

@@ -39,6 +39,11 @@ struct Cli {
     seeds: Seeds,
 }
 
+/// More sends than this do not fit in the memory of one world.
+const MOST_SENDS: u64 = 10_000_000;
+/// Each is a thread.
+const MOST_JOBS: u64 = 1_024;
+
 #[derive(Debug, Args)]
 struct Seeds {
     /// How many seeds, one world each.
@@ -48,7 +53,7 @@ struct Seeds {
     #[arg(long, default_value_t = 1)]
     from: u64,
     /// Sends in each world.
-    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=MOST_SENDS))]
     sends: u64,
     /// Hours over which they are pressed; each world goes on for 30 hours more under faults, then in calm
     /// until all has ended.
@@ -62,7 +67,7 @@ struct Seeds {
     #[arg(long)]
     far_clocks: bool,
     /// Worlds at once. Each is single-threaded whatever this is.
-    #[arg(long, default_value_t = 1, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    #[arg(long, default_value_t = 1, value_parser = RangedU64ValueParser::<usize>::new().range(1..=MOST_JOBS))]
     jobs: usize,
 }
 
@@ -97,6 +102,17 @@ fn simulate(seeds: &Seeds) -> io::Result<ExitCode> {
         let what = "--log prints the event log of one seed: add --seeds 1, and --from for which";
         Cli::command()
             .error(ErrorKind::ArgumentConflict, what)
+            .exit();
+    }
+    if seeds.from.checked_add(seeds.count - 1).is_none() {
+        let what = format!(
+            "--from {} and --seeds {} go beyond the last seed, {}",
+            seeds.from,
+            seeds.count,
+            u64::MAX
+        );
+        Cli::command()
+            .error(ErrorKind::ValueValidation, what)
             .exit();
     }
     let plan = Plan {
@@ -138,7 +154,15 @@ fn simulate(seeds: &Seeds) -> io::Result<ExitCode> {
                 writeln!(out, "  (not promised here: {})", promise.label())?;
             }
             writeln!(out, "wall time {seconds:.1} s; every promise held")?;
-            Ok(ExitCode::SUCCESS)
+            let short = report.shortfalls();
+            for one in &short {
+                writeln!(out, "the worlds did not come to {one}")?;
+            }
+            Ok(if short.is_empty() {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            })
         }
         Err(broke) => {
             let (seed, outcome) = *broke;

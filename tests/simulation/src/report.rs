@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use crate::floors::{self, Amounts};
 use crate::function::Kind;
 use crate::run::{Ending, Outcome};
 use crate::sim::{Fault, Temper, unit};
@@ -17,6 +18,8 @@ pub struct Report {
     submits: u64,
     duplicates: u64,
     lost: u64,
+    found: u64,
+    pressed_again: u64,
     copies: u64,
     never_saved: u64,
     endings: BTreeMap<Ending, u64>,
@@ -34,6 +37,8 @@ impl Report {
         self.submits += outcome.submits;
         self.duplicates += outcome.duplicates;
         self.lost += outcome.lost;
+        self.found += outcome.found;
+        self.pressed_again += outcome.pressed_again;
         self.copies += outcome.copies;
         self.never_saved += outcome.never_saved;
         self.days += outcome.lasted / unit::DAY;
@@ -60,6 +65,24 @@ impl Report {
         self.duplicates
     }
 
+    /// What the worlds should have come to and did not; nothing where they are too few to tell.
+    pub fn shortfalls(&self) -> Vec<String> {
+        if self.seeds < floors::WORLDS || self.sends / self.seeds < floors::SENDS {
+            return Vec::new();
+        }
+        let ended = |ending| self.endings.get(&ending).copied().unwrap_or_default();
+        let came_to = Amounts {
+            submits: self.submits,
+            succeeded: ended(Ending::Succeeded),
+            failed: ended(Ending::Failed),
+            needs_review: ended(Ending::NeedsReview),
+            found: self.found,
+            pressed_again: self.pressed_again,
+            conflicts: self.totals.conflicts,
+        };
+        floors::shortfalls(self.sends, &came_to)
+    }
+
     /// The table.
     pub fn table(&self) -> String {
         let mut table = Table::default();
@@ -71,6 +94,8 @@ impl Report {
         table.row("submits that reached a send API", self.submits);
         table.row("records submitted twice", self.duplicates);
         table.row("accepted, then lost from sight", self.lost);
+        table.row("found by a search", self.found);
+        table.row("not sent and pressed again", self.pressed_again);
         table.row("records", self.endings.values().sum::<u64>());
         table.row("  of them copies that people made", self.copies);
         table.title("how the records ended, copies too");

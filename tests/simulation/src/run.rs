@@ -100,6 +100,10 @@ pub struct Outcome {
     pub duplicates: u64,
     /// Records whose send was accepted, and which are out of everybody's sight.
     pub lost: u64,
+    /// Sends that a search of the poller found.
+    pub found: u64,
+    /// Claims of records that had been given back as not sent.
+    pub pressed_again: u64,
     /// How long the world lasted, in milliseconds.
     pub lasted: i64,
     /// The event log.
@@ -125,9 +129,11 @@ fn state_of(plan: &Plan) -> State {
     };
     let cut = cuts.then(|| usize::try_from(rng.between(50, 1_500)).unwrap_or(500));
     let dates_at_end = rng.chance(500_000);
+    let is_down = faults.strikes(&mut rng, Fault::ApiDown);
+    let down_from = is_down.then(|| rng.between(0, plan.demand.calm_at()));
     State {
         crm: CrmState::new(offset, dates_at_end, lag, cut),
-        api: ApiState::default(),
+        api: ApiState::down_from(down_from),
         rng,
         faults,
         checker: Checker::default(),
@@ -164,6 +170,7 @@ pub fn quiet(seed: u64, settings: Settings, calm_at: i64) -> Arc<World> {
     let state = State {
         faults: Faults::none(),
         crm: CrmState::new(0, true, 0, None),
+        api: ApiState::default(),
         ..state_of(&plan)
     };
     World::new(settings, calm_at, state)
@@ -267,6 +274,8 @@ fn outcome(world: &World, plan: &Plan) -> Outcome {
         submits: state.checker.submits,
         duplicates: state.checker.duplicates,
         lost: state.checker.lost,
+        found: state.checker.found,
+        pressed_again: state.checker.pressed_again,
         lasted: world.now(),
         log: std::mem::take(&mut state.log).into_text(),
     }

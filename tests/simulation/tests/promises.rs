@@ -69,6 +69,7 @@ fn every_promise_holds_while_every_kind_of_fault_happens() {
         );
     }
     assert_eq!(report.duplicates(), 0);
+    assert_eq!(report.shortfalls(), Vec::<String>::new());
 }
 
 /// The promise that breaks in one of these seeds, the first.
@@ -98,6 +99,24 @@ fn a_driver_that_posts_again_sends_twice() {
 #[test]
 fn a_schedule_that_never_fires_leaves_sends_in_flight() {
     assert_eq!(breaks(Sabotage::NeverPolls), Some(Promise::AlwaysEnds));
+}
+
+#[test]
+fn a_product_that_sends_nothing_breaks_no_promise_and_falls_short() {
+    let plan = Plan {
+        sabotage: Some(Sabotage::NeverClaims),
+        ..plan(1, 50)
+    };
+    let report =
+        run_many(&plan, 20, 1, |_| {}).unwrap_or_else(|broke| panic!("{:?}", broke.1.broken));
+    let short = report.shortfalls();
+    assert!(
+        short.contains(&"400 submits, but to 0".to_owned()),
+        "{short:?}"
+    );
+    // Too few to tell.
+    let few = run_many(&plan, 19, 1, |_| {}).unwrap_or_else(|broke| panic!("{:?}", broke.1.broken));
+    assert_eq!(few.shortfalls(), Vec::<String>::new());
 }
 
 #[test]

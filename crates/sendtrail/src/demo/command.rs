@@ -151,7 +151,9 @@ async fn play_all(
         match running.join_next().await {
             None => break,
             Some(Ok((index, report))) => {
-                progress.done(report.scenario, report.ok);
+                let why = report.failure.as_deref().unwrap_or_default();
+                let what = format!("{}  {why}", report.scenario);
+                progress.done(what.trim_end(), report.ok);
                 reports[index] = Some(report);
             }
             Some(Err(_)) => progress.died(),

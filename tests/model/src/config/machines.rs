@@ -20,6 +20,7 @@ pub(super) fn presses(short: bool) -> Config {
         Mark::Accepted,
         Mark::Rejected,
         Mark::NotSent,
+        Mark::PressedAgain,
         Mark::Conflict,
         Mark::Died,
         Mark::LateWrite,
@@ -43,7 +44,7 @@ pub(super) fn same_press(short: bool) -> Config {
         writes: 1,
         ..Budget::default()
     };
-    config.must_reach = vec![Mark::SamePress, Mark::NotSent, Mark::Accepted];
+    config.must_reach = vec![Mark::SamePress, Mark::NotSent, Mark::PressedAgain];
     config
 }
 
@@ -81,6 +82,24 @@ pub(super) fn blind(short: bool) -> Config {
         ..Budget::default()
     };
     config.must_reach = vec![Mark::Review, Mark::LateSubmit, Mark::Died];
+    config
+}
+
+pub(super) fn silent(short: bool) -> Config {
+    let mut config = Config::new(
+        "silent",
+        "an API that never tells an outcome: it knows none, or only ever fails",
+    );
+    config.silent_api = true;
+    config.refusals = false;
+    config.jobs = vec![press(0, "press_a")];
+    config.budget = Budget {
+        deaths: 1,
+        writes: u8::from(!short),
+        submits: 1,
+        ..Budget::default()
+    };
+    config.must_reach = vec![Mark::Accepted, Mark::GaveUp, Mark::Review, Mark::Died];
     config
 }
 

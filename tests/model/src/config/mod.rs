@@ -9,6 +9,9 @@ use crate::rules::Mark;
 use crate::setup::Doc;
 use crate::state::Budget;
 
+/// A bound for the memory of a machine: a step takes some 100 bytes at the end, a state more.
+const MOST_STEPS: usize = 40_000_000;
+
 /// Where the records of a configuration stand at its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Begin {
@@ -53,10 +56,15 @@ pub struct Config {
     pub refusals: bool,
     /// Whether the driver's harmless steps can fail.
     pub unprepared: bool,
+    /// Whether the API never tells an outcome once it was submitted to: a look-up is pending or fails, a search
+    /// finds nothing or fails, as often as it is asked.
+    pub silent_api: bool,
     /// Whether at most one of the records may be sent.
     pub one_twin: bool,
     /// What may go wrong.
     pub budget: Budget,
+    /// How many steps are explored at most.
+    pub most_steps: usize,
     /// What it must come to.
     pub must_reach: Vec<Mark>,
 }
@@ -84,8 +92,10 @@ impl Config {
             warm: true,
             refusals: true,
             unprepared: false,
+            silent_api: false,
             one_twin: false,
             budget: Budget::default(),
+            most_steps: MOST_STEPS,
             must_reach: Vec::new(),
         }
     }
@@ -98,6 +108,7 @@ pub fn all(short: bool) -> Vec<Config> {
         machines::same_press(short),
         machines::sweep(short),
         machines::blind(short),
+        machines::silent(short),
         machines::slow(short),
         people::cold(short),
         people::same_second(short),

@@ -92,7 +92,7 @@ struct Fate {
 }
 
 impl State {
-    fn submit_fate(&mut self) -> Fate {
+    fn submit_fate(&mut self, now: i64) -> Fate {
         let kinds = [
             Fault::SubmitReplyLost,
             Fault::SubmitLate,
@@ -103,7 +103,11 @@ impl State {
             Fault::SubmitBrokenAfter,
             Fault::SubmitHangs,
         ];
-        let fault = self.one_of(&kinds);
+        let fault = if self.api.is_down(now) {
+            Some(Fault::SubmitBrokenBefore)
+        } else {
+            self.one_of(&kinds)
+        };
         let (there, back) = (self.rng.around(200), self.rng.around(300));
         let (arrives, answered) = match fault {
             Some(Fault::SubmitLost) => (None, self.rng.chance(500_000).then_some(there + back)),
@@ -124,6 +128,17 @@ impl State {
             arrives,
             answered,
             fault,
+        }
+    }
+}
+
+impl State {
+    /// What a send API that is down does with a question: mostly it answers, but nothing of use.
+    fn how_it_is_down(&mut self) -> Fault {
+        match self.rng.below(20) {
+            0 => Fault::LookUpHangs,
+            1..=5 => Fault::LookUpUnauthorized,
+            _ => Fault::LookUpBroken,
         }
     }
 }
@@ -198,6 +213,8 @@ impl Driver {
             let now = world.now();
             let fault = if state.api.is_over_the_limit(now) {
                 Some(Fault::LookUpLimited)
+            } else if state.api.is_down(now) {
+                Some(state.how_it_is_down())
             } else {
                 state.one_of(&kinds)
             };
@@ -276,12 +293,13 @@ impl Submit for Driver {
             let mut state = world.state();
             let under = state.crm.rows.row(&order.history_id).cloned();
             state.checker.submits(now, order, under.as_ref());
-            state.submit_fate()
+            state.submit_fate(now)
         };
         let _over = Over(self, &order.history_id);
         let mut outcome = self.post(order, begin(), time_left).await;
         let posts_again = world.settings.sabotage == Some(Sabotage::SubmitsAgain);
-        if posts_again && matches!(outcome, SubmitOutcome::Unknown(_)) {
+        let has_time = |evidence: &Evidence| evidence.class != "timeout";
+        if posts_again && matches!(&outcome, SubmitOutcome::Unknown(why) if has_time(why)) {
             outcome = self.post(order, begin(), time_left).await;
         }
         self.log(|| format!("submit {} -> {outcome:?}", order.history_id));

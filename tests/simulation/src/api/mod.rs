@@ -31,6 +31,8 @@ pub struct ApiState {
     accepted: Vec<Accepted>,
     by_id: BTreeMap<String, usize>,
     by_reference: BTreeMap<Reference, Vec<usize>>,
+    /// From when no call is answered properly any more; `None` is never.
+    down_from: Option<i64>,
     /// When results come.
     pub results: Results,
     /// No look-up is answered but with 429 after this many in one minute; 0 is no limit.
@@ -78,6 +80,14 @@ impl Receipt {
 }
 
 impl ApiState {
+    /// They hold nothing yet, and are down from then on, or never.
+    pub fn down_from(down_from: Option<i64>) -> Self {
+        Self {
+            down_from,
+            ..Self::default()
+        }
+    }
+
     /// What is held under this id.
     pub fn accepted(&self, id: &str) -> Option<&Accepted> {
         self.by_id.get(id).map(|n| &self.accepted[*n])
@@ -104,6 +114,11 @@ impl ApiState {
     /// How many were accepted.
     pub fn len(&self) -> usize {
         self.accepted.len()
+    }
+
+    /// Whether no call is answered properly any more.
+    fn is_down(&self, now: i64) -> bool {
+        self.down_from.is_some_and(|from| from <= now)
     }
 
     /// Whether nothing was accepted.

@@ -1,6 +1,7 @@
 //! What really happened to one record.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use sendtrail_core::ids::Sha256Hash;
 use sendtrail_core::input::Input;
@@ -19,17 +20,30 @@ pub enum Touch {
     Forgot,
 }
 
+/// What a preview showed to a user, who may confirm it.
+#[derive(Debug)]
+pub struct Ticket {
+    /// The revision number of the record.
+    pub rev: u64,
+    /// Its input.
+    pub input: Input,
+    /// The hash of the bytes that were shown.
+    pub document: Sha256Hash,
+}
+
 /// What is known of a record beside what it says.
 #[derive(Debug, Clone, Default)]
 pub struct Ghost {
     /// When it was created.
     pub created_at: i64,
-    /// The last confirmed bytes, by hash, and the input that went with them.
-    pub confirmed: Option<(Sha256Hash, Input)>,
+    /// What the user looked at who confirmed it last.
+    pub confirmed: Option<Arc<Ticket>>,
     /// Requests that reached an API.
     pub receipts: u32,
     /// Whether an API refused it for good.
     pub is_rejected: bool,
+    /// Whether it was given back as not sent.
+    pub was_not_sent: bool,
     /// The ids it was accepted under.
     pub accepted: Vec<String>,
     /// The ids that were seen in its progress.

@@ -12,7 +12,7 @@ use sendtrail_core::ports::{Order, SubmitOutcome};
 use sendtrail_core::state::State;
 use sendtrail_core::testing::Row;
 
-pub use ghost::{Ghost, Touch};
+pub use ghost::{Ghost, Ticket, Touch};
 pub use writes::Applied;
 
 use crate::api::Receipt;
@@ -43,8 +43,10 @@ macro_rules! promises {
 promises! {
     /// At most one request that an API could accept reaches it for one history record.
     AtMostOnce "a document goes out at most once for each history record",
-    /// Bytes and input are those of the last confirm.
+    /// Bytes and input are those that the user looked at who confirmed last.
     SeenIsSent "only confirmed bytes and input go out",
+    /// A confirm is written only where input and revision are those that its user looked at.
+    SeenIsConfirmed "a confirm is of what its user looked at",
     /// The record is `sending` when the submit starts, unless a person touched it.
     StandingClaim "a submit is made under a standing claim",
     /// A press with the same key never claims again.
@@ -124,6 +126,10 @@ pub struct Checker {
     pub lost: u64,
     /// Records that people made as copies of others.
     pub copies: u64,
+    /// Sends that a search of the poller found.
+    pub found: u64,
+    /// Claims of records that had been given back as not sent.
+    pub pressed_again: u64,
 }
 
 impl Checker {
@@ -221,7 +227,7 @@ impl Checker {
         let is_seen = ghost
             .confirmed
             .as_ref()
-            .is_some_and(|(hash, input)| *hash == receipt.document && *input == receipt.input);
+            .is_some_and(|seen| seen.document == receipt.document && seen.input == receipt.input);
         if receipts > 1 {
             self.duplicates += 1;
             self.breaks(Promise::AtMostOnce, now, || {

@@ -67,9 +67,7 @@ impl Checker {
             }
         };
         if let DocumentChange::Bind(_) = sent.write.document {
-            let document = progress.document.as_ref().map(|document| document.sha256);
-            let input = Input::from_stored(after.input.as_deref().unwrap_or_default()).ok();
-            self.entry(id).confirmed = document.zip(input);
+            self.confirms(now, sent, before);
         }
         let from = StateField::of(before.state.as_deref()).known();
         if let (Some(from), Some(to)) = (from, sent.write.state) {
@@ -94,6 +92,23 @@ impl Checker {
         }
     }
 
+    /// A confirm is of what its user looked at: this input at this revision. The same input may have been saved
+    /// before and again after another one.
+    fn confirms(&mut self, now: i64, sent: &Sent, before: &Row) {
+        let rev = Progress::decode(before.progress.as_deref()).map(|progress| progress.rev());
+        let input = Input::from_stored(before.input.as_deref().unwrap_or_default());
+        let is_looked_at = sent.ticket.as_ref().is_some_and(|ticket| {
+            rev.as_ref() == Ok(&ticket.rev) && input.as_ref() == Ok(&ticket.input)
+        });
+        if !is_looked_at {
+            let of = sent.ticket.as_ref().map(|ticket| ticket.rev);
+            self.breaks(Promise::SeenIsConfirmed, now, || {
+                format!("{} at revision {rev:?}, looked at {of:?}", sent.id)
+            });
+        }
+        self.entry(&sent.id).confirmed.clone_from(&sent.ticket);
+    }
+
     fn moves(&mut self, now: i64, sent: &Sent, from: State, to: State, progress: &Progress) {
         let id = &sent.id;
         let what = || format!("{} led {id} from {from:?} to {to:?}", sent.name);
@@ -102,6 +117,13 @@ impl Checker {
         }
         if !is_own(sent.kind, from, to) {
             self.breaks(Promise::OwnTransitions, now, what);
+        }
+        match (sent.kind, from, to) {
+            (Kind::Poller, State::Sending, State::Accepted) => self.found += 1,
+            (Kind::SideEffect, State::Sending, State::Confirmed) => {
+                self.entry(id).was_not_sent = true;
+            }
+            _ => {}
         }
         if (from, to) != (State::Confirmed, State::Sending) {
             return;
@@ -114,6 +136,7 @@ impl Checker {
             let reference = derive_reference(STAGE, id, &document.sha256);
             self.by_reference.insert(reference, id.clone());
         }
+        self.pressed_again += u64::from(self.entry(id).was_not_sent);
         let ghost = self.entry(id);
         // Where a person took the earlier presses out of the progress, nothing knows of them.
         if !ghost.claims.insert(key.clone()) && !ghost.was_forgotten() {

@@ -14,11 +14,12 @@ use sendtrail_core::ports::{
     UntouchedQuery, Write, WriteReply,
 };
 use sendtrail_core::record::{HistoryRecord, Read};
+use sendtrail_core::state::State as Delivery;
 use sendtrail_core::testing::{Crm, Cursor, SeenClock};
 
 use super::calls::{End, Fate, REQUEST_TIMEOUT};
 use crate::actors::spring;
-use crate::checker::Applied;
+use crate::checker::{Applied, Ticket};
 use crate::function::{Function, Kind};
 use crate::sim::{Fault, Sabotage, State, World, lock};
 use crate::totals::Call;
@@ -34,6 +35,8 @@ pub struct Sent {
     /// After how many changes the sender was shown the record that it writes on.
     pub seen: Option<u64>,
     revision: Revision,
+    /// What a user looked at, where its sender was told to confirm that.
+    pub ticket: Option<Arc<Ticket>>,
     /// What it changes.
     pub write: Write,
 }
@@ -173,6 +176,7 @@ impl GuardedWrite for Function {
             id: id.clone(),
             seen: self.seen(id),
             revision: revision.clone(),
+            ticket: self.ticket(),
             write: write.clone(),
         };
         let arrive = move |world: &Arc<World>, state: &mut State| state.write(world, &sent);
@@ -211,6 +215,10 @@ impl State {
 
     fn apply(&mut self, world: &Arc<World>, now: i64, sent: &Sent) -> WriteReply {
         let id = &sent.id;
+        let is_claim = sent.write.state == Some(Delivery::Sending);
+        if is_claim && world.settings.sabotage == Some(Sabotage::NeverClaims) {
+            return WriteReply::NotApplied(StoreError::NotFound);
+        }
         if self.crm.is_poisoned(now, id) {
             self.faults.count(Fault::Poison);
             return WriteReply::NotApplied(StoreError::Refused {

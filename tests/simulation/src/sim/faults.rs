@@ -118,12 +118,14 @@ faults! {
     UnknownStatus "send API: unknown status" 15_000,
     /// A look-up is answered 401.
     LookUpUnauthorized "send API: 401" 8_000,
+    /// The send APIs go down at some moment and stay so, also when all else is calm.
+    ApiDown "send API: down for good" 150_000,
     /// No result ever comes.
     NoResult "send API: never a result" 15_000,
 }
 
 /// What is counted, where it is not plain from the label.
-const COUNTED: [(Fault, &str); 12] = [
+const COUNTED: [(Fault, &str); 13] = [
     (Fault::Poison, "writes refused"),
     (Fault::ListLags, "lists"),
     (Fault::ListCuts, "worlds"),
@@ -133,6 +135,7 @@ const COUNTED: [(Fault, &str); 12] = [
     (Fault::Killed, "invocations"),
     (Fault::ClockJumps, "invocations"),
     (Fault::ClockSkewed, "containers"),
+    (Fault::ApiDown, "worlds"),
     (Fault::FindDelayed, "accepted sends"),
     (Fault::NotFoundYet, "accepted sends"),
     (Fault::NoResult, "accepted sends"),

@@ -54,10 +54,12 @@ pub struct Settings {
 pub enum Sabotage {
     /// The CRM takes every write, whatever revision it names.
     IgnoresRevisions,
-    /// The driver posts again when it gets no answer.
+    /// The driver posts again when it gets no proper answer, and has time.
     SubmitsAgain,
     /// The schedule never fires.
     NeverPolls,
+    /// No claim is ever written.
+    NeverClaims,
     /// Clocks differ by up to ten minutes, far beyond the margin.
     FarClocks,
 }

@@ -1,25 +1,21 @@
 //! A user: saves, looks at the preview, confirms, presses; and repeats what failed, as people do.
 
+mod saves;
+
 use std::sync::Arc;
 
-use bytes::Bytes;
 use futures_util::future::join;
-use sendtrail_core::flows::{
-    Confirmed, DocumentToConfirm, Press, Previewable, Refused, SaveOrder, Saved, SavedRecord, Sent,
-    SubmitPorts, confirm, previewable, save, save_again, send,
-};
+use sendtrail_core::flows::{Press, Refused, Sent, SubmitPorts, send};
 use sendtrail_core::ids::{HistoryId, RequestKey, Sha256Hash};
-use sendtrail_core::input::Input;
 use sendtrail_core::ports::SubmitOutcome;
 use sendtrail_core::progress::Actor;
 use sendtrail_core::testing::CheckMac;
-use serde_json::json;
 
 use super::invocation::{End, invoke};
 use super::{operator, people};
 use crate::api::Drivers;
 use crate::function::Kind;
-use crate::sim::{STAGE, World, unit};
+use crate::sim::{World, unit};
 
 const MAC: CheckMac = CheckMac(7);
 /// Kept back from side-effect's time for its answer.
@@ -34,6 +30,8 @@ struct User {
     /// The source record; a twin shares that of the user before.
     source: u64,
     keys: u64,
+    /// What makes the input that was saved last differ from the others.
+    wish: u64,
 }
 
 /// Sends one document, as well as it goes.
@@ -53,6 +51,7 @@ pub async fn sends(world: Arc<World>, number: u64) {
         driver,
         source,
         keys: 0,
+        wish: 0,
     };
     let Some(saved) = user.saves().await else {
         return user.gives_up("saving");
@@ -100,6 +99,7 @@ pub(super) async fn presses_a_copy(
         driver: "letter",
         source: 0,
         keys: 1_000,
+        wish: 0,
     };
     user.presses(&id, document).await;
 }
@@ -121,145 +121,6 @@ impl User {
     fn key(&mut self) -> Option<RequestKey> {
         self.keys += 1;
         RequestKey::parse(&format!("u{}_{}", self.number, self.keys)).ok()
-    }
-
-    fn order(&mut self) -> Option<SaveOrder> {
-        let key = self.key()?;
-        let value = json!({
-            "driver": self.driver,
-            "source": {"module": "Deals", "record_id": format!("{}", self.source), "attachment_id": "9"},
-            "to": {"name": "Ada", "wish": self.keys}, "fields": {},
-        });
-        let input = Input::from_object(value.as_object()?).ok()?;
-        let stored = input.to_stored().ok()?;
-        Some(SaveOrder {
-            key,
-            body_sha256: Sha256Hash::of(stored.as_bytes()),
-            actor: Actor::new("u1", &self.name)?,
-            input,
-            stored,
-        })
-    }
-
-    async fn saves_once(&self, order: &SaveOrder) -> Option<SavedRecord> {
-        let timeout = self.world.settings.intake_timeout;
-        let end = invoke(&self.world, Kind::Intake, timeout, |function| async move {
-            let saved = save(&*function, &*function, order).await;
-            function.world.log(&function.name, || {
-                format!("save {} -> {saved:?}", order.key)
-            });
-            saved
-        });
-        match end.await.done()? {
-            Saved::Saved(record) | Saved::Same(record) => Some(record),
-            Saved::KeyReused | Saved::NotSavable | Saved::ChangedElsewhere | Saved::Failed(_) => {
-                None
-            }
-        }
-    }
-
-    async fn saves(&mut self) -> Option<SavedRecord> {
-        let order = self.order()?;
-        let is_twice = self.chance(30_000);
-        for _ in 0..8 {
-            let saved = if is_twice {
-                let (one, two) = join(self.saves_once(&order), self.saves_once(&order)).await;
-                one.or(two)
-            } else {
-                self.saves_once(&order).await
-            };
-            if saved.is_some() {
-                return saved;
-            }
-            self.thinks(2, 60).await;
-        }
-        None
-    }
-
-    async fn saves_again(&mut self, id: &HistoryId) -> Option<SavedRecord> {
-        let order = &self.order()?;
-        let timeout = self.world.settings.intake_timeout;
-        for _ in 0..4 {
-            let end = invoke(&self.world, Kind::Intake, timeout, |function| async move {
-                let until = function.after(timeout - 10 * unit::SECOND);
-                let saved = save_again(&*function, &*function, id, order, until).await;
-                function
-                    .world
-                    .log(&function.name, || format!("save again {id} -> {saved:?}"));
-                saved
-            });
-            match end.await.done() {
-                Some(Saved::Saved(record) | Saved::Same(record)) => return Some(record),
-                Some(Saved::KeyReused | Saved::NotSavable) => return None,
-                Some(Saved::ChangedElsewhere | Saved::Failed(_)) | None => {}
-            }
-            self.thinks(2, 30).await;
-        }
-        None
-    }
-
-    /// Looks at the preview and confirms what it shows.
-    async fn confirms(&mut self, mut saved: SavedRecord) -> Option<Sha256Hash> {
-        for _ in 0..4 {
-            if let Some(bytes) = self.looks(&saved).await {
-                self.thinks(1, 40).await;
-                if let Some(document) = self.confirms_once(&saved, bytes).await {
-                    return Some(document);
-                }
-            }
-            saved = self.saves_again(&saved.id).await?;
-        }
-        None
-    }
-
-    /// The bytes a preview shows: they depend on source and input.
-    async fn looks(&self, saved: &SavedRecord) -> Option<Bytes> {
-        let timeout = self.world.settings.intake_timeout;
-        for _ in 0..5 {
-            let end = invoke(&self.world, Kind::Intake, timeout, |function| async move {
-                let (id, rev, input) = (&saved.id, saved.rev, &saved.input_sha256);
-                previewable(&*function, id, rev, input).await
-            });
-            match end.await.done() {
-                Some(Previewable::Yes { input, .. }) => {
-                    let wish = input.to.get("wish").cloned().unwrap_or_default();
-                    let text = format!("%PDF-1.4 of {} as {wish}", input.source.record_id);
-                    return Some(Bytes::from(text));
-                }
-                Some(Previewable::Stale | Previewable::Unusable(_)) => return None,
-                Some(Previewable::Failed(_)) | None => self.thinks(1, 10).await,
-            }
-        }
-        None
-    }
-
-    async fn confirms_once(&self, saved: &SavedRecord, bytes: Bytes) -> Option<Sha256Hash> {
-        let timeout = self.world.settings.intake_timeout;
-        let sha256 = Sha256Hash::of(&bytes);
-        for _ in 0..5 {
-            let document = DocumentToConfirm {
-                bytes: bytes.clone(),
-                sha256,
-                rev: saved.rev,
-                input_sha256: saved.input_sha256,
-            };
-            let end = invoke(&self.world, Kind::Intake, timeout, |function| async move {
-                let until = function.after(timeout - 10 * unit::SECOND);
-                let (f, id) = (&*function, &saved.id);
-                let confirmed = confirm(f, f, &MAC, STAGE, id, document, until).await;
-                function
-                    .world
-                    .log(&function.name, || format!("confirm {id} -> {confirmed:?}"));
-                confirmed
-            });
-            match end.await.done() {
-                Some(Confirmed::Confirmed(_) | Confirmed::Same(_)) => return Some(sha256),
-                Some(Confirmed::Stale | Confirmed::Unusable(_)) => return None,
-                Some(Confirmed::ChangedElsewhere | Confirmed::Failed(_)) | None => {}
-            }
-            self.thinks(1, 20).await;
-        }
-        None
     }
 
     fn press(&mut self, id: &HistoryId, document: Sha256Hash) -> Option<Press> {
