@@ -58,7 +58,7 @@ pub(crate) fn read_typed<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal>
         let detail = match quoted(&message, "missing field `") {
             Some(field) => {
                 pointer.push('/');
-                pointer.push_str(&escaped(field));
+                pointer.push_str(&pointer_token(field));
                 "is missing"
             }
             None if message.starts_with("unknown field") => "is not known here",
@@ -77,8 +77,8 @@ fn json_pointer(path: &Path) -> String {
     for segment in path {
         let part = match segment {
             Segment::Seq { index } => index.to_string(),
-            Segment::Map { key } => escaped(key),
-            Segment::Enum { variant } => escaped(variant),
+            Segment::Map { key } => pointer_token(key),
+            Segment::Enum { variant } => pointer_token(variant),
             Segment::Unknown => continue,
         };
         pointer.push('/');
@@ -88,7 +88,7 @@ fn json_pointer(path: &Path) -> String {
 }
 
 /// A key as part of a JSON Pointer (RFC 6901), cut at 64 characters.
-fn escaped(key: &str) -> String {
+pub fn pointer_token(key: &str) -> String {
     let cut: String = key.chars().take(64).collect();
     cut.replace('~', "~0").replace('/', "~1")
 }

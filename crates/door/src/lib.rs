@@ -11,6 +11,7 @@ mod signed;
 mod token;
 
 pub use code::Code;
+pub use json::pointer_token;
 pub use keys::{KeysError, key_ring};
 pub use refusal::{DEFAULT_RETRY_SECONDS, FieldError, Refusal};
 pub use request::Request;

@@ -8,7 +8,7 @@ use sendtrail_core::ports::SealMac;
 use sendtrail_core::progress::Actor;
 use sendtrail_door::{
     Claims, Code, DEFAULT_MAX_JSON_BYTES, Expect, FieldError, HistoryIdIn, Purpose, Refusal,
-    Request, Response, Verified, verify_signed,
+    Request, Response, Verified, pointer_token, verify_signed,
 };
 use serde_json::{Map, Value, json};
 
@@ -35,13 +35,7 @@ fn unknown_keys(body: &Body) -> impl Iterator<Item = FieldError> {
     let unknown = body.keys().filter(|key| !KEYS.contains(&key.as_str()));
     unknown
         .take(10)
-        .map(|key| FieldError::new(pointer_to(key), "is no key of this body"))
-}
-
-/// The JSON Pointer (RFC 6901) of a key; a long key is cut, as the door does it.
-fn pointer_to(key: &str) -> String {
-    let cut: String = key.chars().take(64).collect();
-    format!("/{}", cut.replace('~', "~0").replace('/', "~1"))
+        .map(|key| FieldError::new(format!("/{}", pointer_token(key)), "is no key of this body"))
 }
 
 impl<S: Crm, W: World, M: SealMac> App<S, W, M> {
