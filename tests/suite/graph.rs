@@ -6,21 +6,22 @@ use std::process::Command;
 use crate::binaries::root;
 
 /// Every arrow there is; a crate that is not on the left has none.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     (
         "intake",
         &["core", "door", "signature", "document", "zoho", "startup"],
     ),
     (
         "side-effect",
-        &["core", "door", "zoho", "sendapi", "startup"],
+        &["core", "door", "zoho", "sendapi", "startup", "wake"],
     ),
     ("poller", &["core", "zoho", "sendapi", "startup"]),
     ("door", &["signature"]),
-    ("zoho", &["core"]),
+    ("zoho", &["core", "aws"]),
     ("sendapi", &["core"]),
     ("document", &["core"]),
-    ("startup", &["core"]),
+    ("startup", &["core", "aws"]),
+    ("wake", &["aws"]),
     (
         "sendtrail",
         &[
@@ -29,6 +30,7 @@ const ARROWS: [(&str, &[&str]); 11] = [
             "zoho",
             "sendapi",
             "startup",
+            "aws",
             "host",
             "simulator",
         ],
@@ -38,13 +40,19 @@ const ARROWS: [(&str, &[&str]); 11] = [
 ];
 
 /// Crates with no arrow at all.
-const ALONE: [&str; 3] = ["host", "simulator", "xtask"];
+const ALONE: [&str; 4] = ["aws", "host", "simulator", "xtask"];
 
 /// What must not be linked, however far the path.
 const MUST_NOT_LINK: [(&str, &[&str]); 3] = [
     (
         "intake",
-        &["sendtrail-sendapi", "sendtrail-simulator", "sendtrail-host"],
+        &[
+            "sendtrail-sendapi",
+            "sendtrail-simulator",
+            "sendtrail-host",
+            "sendtrail-wake",
+            "aws-sdk-scheduler",
+        ],
     ),
     (
         "side-effect",
@@ -62,7 +70,8 @@ const MUST_NOT_LINK: [(&str, &[&str]); 3] = [
             "sendtrail-document",
             "sendtrail-simulator",
             "sendtrail-host",
-            "hmac",
+            "sendtrail-wake",
+            "aws-sdk-scheduler",
         ],
     ),
 ];

@@ -1,0 +1,11 @@
+#![doc = include_str!("../README.md")]
+
+mod account;
+mod error;
+mod parameters;
+mod secrets_manager;
+
+pub use account::{Account, AccountError};
+pub use error::AwsError;
+pub use parameters::{Created, Parameters};
+pub use secrets_manager::SecretsManager;

@@ -1,0 +1,1 @@
+//! One-time schedules that bring a look-up forward.
