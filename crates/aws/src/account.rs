@@ -6,12 +6,13 @@ use std::time::Duration;
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_smithy_async::rt::sleep::TokioSleep;
-use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use aws_smithy_types::retry::RetryConfig;
 use aws_smithy_types::timeout::TimeoutConfig;
 use aws_types::SdkConfig;
 use aws_types::region::Region;
 use thiserror::Error;
+
+use crate::http;
 
 /// Time for a connection; the services are in the same region.
 const CONNECT: Duration = Duration::from_secs(2);
@@ -72,9 +73,6 @@ impl Account {
 
     /// The account of a configuration that somebody else put together, with our bounds in time.
     pub fn of_config(config: SdkConfig) -> Self {
-        let http = aws_smithy_http_client::Builder::new()
-            .tls_provider(Provider::Rustls(CryptoMode::Ring))
-            .build_https();
         let timeouts = TimeoutConfig::builder()
             .connect_timeout(CONNECT)
             .operation_attempt_timeout(ATTEMPT)
@@ -82,7 +80,7 @@ impl Account {
             .build();
         let config = config
             .into_builder()
-            .http_client(http)
+            .http_client(http::client(CONNECT))
             .sleep_impl(TokioSleep::new())
             .timeout_config(timeouts)
             .retry_config(RetryConfig::standard().with_max_attempts(ATTEMPTS))

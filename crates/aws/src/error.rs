@@ -41,7 +41,7 @@ impl AwsError {
     ) -> Self {
         let detail = match error {
             SdkError::ServiceError(service) => {
-                let code = service.err().code().unwrap_or("no code");
+                let code = service.err().code().unwrap_or_default();
                 if code.contains("AccessDenied") || code == "UnauthorizedOperation" {
                     return Self::Denied {
                         action,
@@ -54,7 +54,7 @@ impl AwsError {
                 {
                     return Self::Throttled { action };
                 }
-                code.to_owned()
+                word(code)
             }
             SdkError::TimeoutError(_) => "no answer in time".to_owned(),
             SdkError::DispatchFailure(failure) if failure.is_timeout() => {
@@ -65,8 +65,17 @@ impl AwsError {
             }
             SdkError::ResponseError(_) => "an answer that cannot be read".to_owned(),
             SdkError::ConstructionFailure(_) => "the request could not be built".to_owned(),
-            _ => "it could not be sent".to_owned(),
+            // The enum may grow.
+            SdkError::DispatchFailure(_) | _ => "it could not be sent".to_owned(),
         };
         Self::Unavailable { action, detail }
     }
+}
+
+/// A code as the services write them; anything else is no code, and not repeated.
+fn word(code: &str) -> String {
+    let of_form = |b: u8| b.is_ascii_alphanumeric() || b"._-".contains(&b);
+    let is_code = (1..=64).contains(&code.len()) && code.bytes().all(of_form);
+    let known = if is_code { code } else { "an unknown code" };
+    known.to_owned()
 }

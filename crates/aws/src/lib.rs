@@ -2,10 +2,11 @@
 
 mod account;
 mod error;
+mod http;
 mod parameters;
 mod secrets_manager;
 
 pub use account::{Account, AccountError};
 pub use error::AwsError;
-pub use parameters::{Created, Parameters};
+pub use parameters::{Created, Found, Parameters};
 pub use secrets_manager::SecretsManager;

@@ -1,16 +1,25 @@
 //! Parameter Store.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use aws_sdk_ssm::Client;
 use aws_sdk_ssm::types::ParameterType;
+use aws_smithy_types::retry::RetryConfig;
+use aws_smithy_types::timeout::TimeoutConfig;
+use futures_util::future::join_all;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::account::Account;
 use crate::error::AwsError;
 
+/// What was read, by name: `None` for one that does not exist.
+pub type Found = BTreeMap<String, Result<Option<SecretString>, AwsError>>;
+
 /// `GetParameters` takes no more names at once.
 const BATCH: usize = 10;
+/// Time for a call of a hasty client.
+const HASTY: Duration = Duration::from_secs(1);
 const READ: &str = "ssm:GetParameters";
 const WRITE: &str = "ssm:PutParameter";
 const DELETE: &str = "ssm:DeleteParameters";
@@ -38,6 +47,21 @@ impl Parameters {
         }
     }
 
+    /// A client for what is not worth waiting for: one attempt of one second.
+    pub fn hasty(account: &Account) -> Self {
+        let timeouts = TimeoutConfig::builder()
+            .connect_timeout(HASTY)
+            .operation_timeout(HASTY)
+            .build();
+        let config = aws_sdk_ssm::config::Builder::from(account.config())
+            .timeout_config(timeouts)
+            .retry_config(RetryConfig::disabled())
+            .build();
+        Self {
+            client: Client::from_conf(config),
+        }
+    }
+
     /// Reads parameters by their names, ten in one call. One that does not exist is not in what is given.
     ///
     /// # Errors
@@ -49,17 +73,45 @@ impl Parameters {
         let names: Vec<String> = names.into_iter().collect();
         let mut values = BTreeMap::new();
         for batch in names.chunks(BATCH) {
-            let call = self.client.get_parameters().with_decryption(true);
-            let call = call.set_names(Some(batch.to_vec())).send().await;
-            let answer =
-                call.map_err(|error| AwsError::of(&error, READ, &resource(&batch.join(", "))))?;
-            for parameter in answer.parameters.unwrap_or_default() {
-                if let (Some(name), Some(value)) = (parameter.name, parameter.value) {
-                    values.insert(name, SecretString::from(value));
-                }
-            }
+            values.extend(self.batch(batch).await?.values);
         }
         Ok(values)
+    }
+
+    /// Reads each of these parameters, ten in one call and the calls side by side. A call that fails is the
+    /// failure of every name in it, since the service does not say which one it was.
+    pub async fn get_each(&self, names: &BTreeSet<String>) -> Found {
+        let names: Vec<String> = names.iter().cloned().collect();
+        let calls = names.chunks(BATCH).map(async |batch| {
+            let mut read = self.batch(batch).await;
+            let one = |name: &String| {
+                let found = match &mut read {
+                    Ok(answer) => answer.take(name),
+                    Err(AwsError::Denied { action, .. }) => Err(AwsError::Denied {
+                        action,
+                        resource: resource(name),
+                    }),
+                    Err(other) => Err(other.clone()),
+                };
+                (name.clone(), found)
+            };
+            batch.iter().map(one).collect::<Vec<_>>()
+        });
+        join_all(calls).await.into_iter().flatten().collect()
+    }
+
+    /// One call.
+    async fn batch(&self, names: &[String]) -> Result<Answer, AwsError> {
+        let call = self.client.get_parameters().with_decryption(true);
+        let call = call.set_names(Some(names.to_vec())).send().await;
+        let answer =
+            call.map_err(|error| AwsError::of(&error, READ, &resource(&names.join(", "))))?;
+        let parameters = answer.parameters.unwrap_or_default().into_iter();
+        let pairs = parameters.filter_map(|one| Some((one.name?, SecretString::from(one.value?))));
+        Ok(Answer {
+            values: pairs.collect(),
+            unknown: answer.invalid_parameters.unwrap_or_default(),
+        })
     }
 
     /// Writes a parameter over what is there.
@@ -100,6 +152,26 @@ impl Parameters {
         let sent = call.send().await;
         sent.map_err(|error| AwsError::of(&error, DELETE, &resources))?;
         Ok(())
+    }
+}
+
+/// The answer to one call.
+struct Answer {
+    values: BTreeMap<String, SecretString>,
+    unknown: Vec<String>,
+}
+
+impl Answer {
+    /// What it says of this name. An answer that leaves one out does not say that there is none.
+    fn take(&mut self, name: &str) -> Result<Option<SecretString>, AwsError> {
+        let value = self.values.remove(name);
+        if value.is_none() && !self.unknown.iter().any(|unknown| unknown == name) {
+            return Err(AwsError::Unavailable {
+                action: READ,
+                detail: "an answer that leaves out a name".to_owned(),
+            });
+        }
+        Ok(value)
     }
 }
 

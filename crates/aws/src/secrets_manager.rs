@@ -1,10 +1,14 @@
 //! Secrets Manager.
 
+use std::collections::BTreeSet;
+
 use aws_sdk_secretsmanager::Client;
+use futures_util::future::join_all;
 use secrecy::SecretString;
 
 use crate::account::Account;
 use crate::error::AwsError;
+use crate::parameters::Found;
 
 const READ: &str = "secretsmanager:GetSecretValue";
 
@@ -20,6 +24,14 @@ impl SecretsManager {
         Self {
             client: Client::new(account.config()),
         }
+    }
+
+    /// Reads each of these secrets, the calls side by side.
+    pub async fn get_each(&self, names: &BTreeSet<String>) -> Found {
+        let calls = names
+            .iter()
+            .map(async |name| (name.clone(), self.get(name).await));
+        join_all(calls).await.into_iter().collect()
     }
 
     /// The current text of a secret; `None` when there is none, or it is no text.

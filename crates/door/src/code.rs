@@ -41,13 +41,15 @@ pub enum Code {
     CrmUnavailable,
     /// Too little time was left to do it in this invocation: nothing was done.
     NoTime,
+    /// The installation is being drained: it takes no requests, and finishes what is under way.
+    Draining,
     /// Anything else. The cause is in the log under the request id.
     Internal,
 }
 
 impl Code {
     /// Every code, in the order of the README's table.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Unauthorized,
         Self::MalformedRequest,
         Self::NotFound,
@@ -67,6 +69,7 @@ impl Code {
         Self::RateLimited,
         Self::CrmUnavailable,
         Self::NoTime,
+        Self::Draining,
         Self::Internal,
     ];
 
@@ -89,7 +92,7 @@ impl Code {
     pub fn is_retryable(self) -> bool {
         matches!(
             self,
-            Self::RateLimited | Self::CrmUnavailable | Self::NoTime
+            Self::RateLimited | Self::CrmUnavailable | Self::NoTime | Self::Draining
         )
     }
 
@@ -162,6 +165,7 @@ impl Code {
             ),
             Self::CrmUnavailable => ("crm_unavailable", 503, "The CRM cannot be reached"),
             Self::NoTime => ("no_time", 503, "Too little time was left"),
+            Self::Draining => ("draining", 503, "No requests are taken for now"),
             Self::Internal => ("internal", 500, "Something went wrong"),
         }
     }

@@ -1,5 +1,6 @@
 //! A refusal: what the caller is told, and what the log is told.
 
+use sendtrail_signature::TokenError;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -8,6 +9,9 @@ use crate::{Code, Request, Response};
 
 /// `retry-after` of an answer that names no other delay, in seconds.
 pub const DEFAULT_RETRY_SECONDS: u64 = 10;
+
+/// `retry-after` while the installation is drained, in seconds.
+const DRAIN_RETRY_SECONDS: u64 = 300;
 
 /// Longest part of a received text that is put into a log line, in characters.
 const MAX_LOGGED_CHARS: usize = 100;
@@ -70,6 +74,7 @@ struct Parts {
     allow: Option<&'static str>,
     retry_seconds: Option<u64>,
     body: Option<BodyFacts>,
+    may_be_rotation: bool,
 }
 
 impl Refusal {
@@ -85,7 +90,30 @@ impl Refusal {
             allow: None,
             retry_seconds: None,
             body: None,
+            may_be_rotation: false,
         }))
+    }
+
+    /// Nothing new is let in, whatever it is.
+    pub fn draining() -> Self {
+        Self::new(Code::Draining, "draining")
+            .with_detail(
+                "This installation takes no requests for now and finishes what is under way. Try again in a \
+                 few minutes.",
+            )
+            .with_retry_after(DRAIN_RETRY_SECONDS)
+    }
+
+    /// A token that does not hold.
+    pub fn of_token(error: TokenError) -> Self {
+        let code = if error == TokenError::OtherDocument {
+            Code::DocumentChanged
+        } else {
+            Code::Unauthorized
+        };
+        let mut refusal = Self::new(code, error.reason());
+        refusal.0.may_be_rotation = error == TokenError::BadMac;
+        refusal
     }
 
     /// No such path.
@@ -144,6 +172,11 @@ impl Refusal {
         self
     }
 
+    pub(crate) fn with_possible_rotation(mut self, may_be: bool) -> Self {
+        self.0.may_be_rotation = may_be;
+        self
+    }
+
     pub(crate) fn with_reason(mut self, reason: &'static str) -> Self {
         self.0.reason = reason;
         self
@@ -157,6 +190,12 @@ impl Refusal {
     /// The public code.
     pub fn code(&self) -> Code {
         self.0.code
+    }
+
+    /// Whether a key that was changed and not read yet would explain the refusal: the request is of the right
+    /// form and of now, and no key made its signature or token. Nothing was done.
+    pub fn may_be_rotation(&self) -> bool {
+        self.0.may_be_rotation
     }
 
     /// The internal reason.
@@ -249,7 +288,8 @@ impl Refusal {
             | Code::IdReused
             | Code::StaleTicket
             | Code::DocumentChanged
-            | Code::DocumentUnusable => line!(info),
+            | Code::DocumentUnusable
+            | Code::Draining => line!(info),
         }
     }
 }
@@ -300,7 +340,7 @@ impl<'a> Problem<'a> {
 
 /// Seconds from the sender's clock to the gateway's, where the header is a number at all. It is
 /// not verified, and only logged.
-fn clock_delta(request: &Request<'_>) -> Option<i64> {
+pub(crate) fn clock_delta(request: &Request<'_>) -> Option<i64> {
     let text = request
         .header("webhook-timestamp")
         .filter(|text| text.len() <= 16)?;

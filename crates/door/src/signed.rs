@@ -1,10 +1,10 @@
 //! Signed requests: verify, read, compare.
 
-use sendtrail_signature::{KeyRing, SignedHeaders, verify};
+use sendtrail_signature::{KeyRing, SignatureError, SignedHeaders, TOLERANCE_SECONDS, verify};
 use serde::de::DeserializeOwned;
 
 use crate::json::{Envelope, read_envelope, read_typed};
-use crate::refusal::BodyFacts;
+use crate::refusal::{BodyFacts, clock_delta};
 use crate::{Code, Refusal, Request};
 
 /// Default for [`Expect::max_bytes`]: 64 KiB.
@@ -69,7 +69,10 @@ pub fn verify_signed<T: DeserializeOwned>(
         signature: bytes("webhook-signature"),
     };
     let verified = verify(&headers, &body, request.arrived_ms(), ring).map_err(|error| {
-        Refusal::new(Code::Unauthorized, error.reason()).with_body(BodyFacts::of(&body))
+        let is_of_now = clock_delta(request).is_some_and(|s| s.unsigned_abs() <= TOLERANCE_SECONDS);
+        Refusal::new(Code::Unauthorized, error.reason())
+            .with_possible_rotation(error == SignatureError::Mismatch && is_of_now)
+            .with_body(BodyFacts::of(&body))
     })?;
     let facts = BodyFacts::of(&body);
     let read = || {

@@ -1,6 +1,6 @@
 //! Tokens at the door.
 
-use sendtrail_signature::{Claims, Expected, TokenError, TokenKey};
+use sendtrail_signature::{Claims, Expected, TokenKey};
 
 use crate::{Code, Refusal, Request};
 
@@ -40,12 +40,5 @@ fn verify(
 ) -> Result<Claims, Refusal> {
     let token = token.ok_or_else(|| Refusal::new(Code::Unauthorized, missing))?;
     key.verify(token, expected, request.arrived_ms())
-        .map_err(|error| {
-            let code = if error == TokenError::OtherDocument {
-                Code::DocumentChanged
-            } else {
-                Code::Unauthorized
-            };
-            Refusal::new(code, error.reason())
-        })
+        .map_err(Refusal::of_token)
 }

@@ -10,6 +10,7 @@ use sendtrail_core::ports::{
     clock_deadline,
 };
 use sendtrail_door::{Code, KeyRing, Refusal, Request, Response, TokenKey};
+use sendtrail_startup::Rotation;
 use sendtrail_startup::lambda::Handled;
 
 use crate::trace::Trace;
@@ -30,6 +31,8 @@ impl<T: Clock + Random> World for T {}
 pub struct Settings {
     /// The stage; it is the first part of `aud`.
     pub stage: String,
+    /// Whether every request is answered that nothing new is taken.
+    pub drain: bool,
     /// The keys that may sign a save.
     pub signing_keys: KeyRing,
     /// The key of preview tokens, confirm tickets and receipts.
@@ -81,10 +84,12 @@ impl<S: Crm, W: World, M: SealMac> App<S, W, M> {
         let before = self.crm.usage();
         let mut trace = Trace::default();
         let parsed = Request::parse(event, started.as_millisecond(), request_id);
+        let mut no_key_matched = false;
         let (refused, response) = match &parsed {
             Ok(request) => {
                 let result = self.in_time(request, deadline, &mut trace).await;
                 let refused = result.as_ref().err().map(Refusal::code);
+                no_key_matched = result.as_ref().is_err_and(Refusal::may_be_rotation);
                 (refused, request.finish(result))
             }
             Err(refusal) => (
@@ -94,10 +99,12 @@ impl<S: Crm, W: World, M: SealMac> App<S, W, M> {
         };
         let took = self.world.now().duration_since(started);
         trace.log_success(took);
+        let after = self.crm.usage();
         let metrics = trace
-            .line(&self.settings.stage, &response, refused, took)
-            .crm_usage(before, self.crm.usage());
-        Handled { response, metrics }
+            .line(&self.settings, &response, refused, took)
+            .crm_usage(before, after);
+        let rotation = Rotation::seen(no_key_matched, before, after, false);
+        Handled::new(response, metrics).with_rotation(rotation)
     }
 
     /// Work that would outlast the invocation is dropped and told as a CRM that does not answer: every
@@ -125,6 +132,9 @@ impl<S: Crm, W: World, M: SealMac> App<S, W, M> {
         until: Timestamp,
         trace: &mut Trace,
     ) -> Result<Response, Refusal> {
+        if self.settings.drain {
+            return Err(Refusal::draining());
+        }
         let segments = request.segments()?;
         let path: Vec<&str> = segments.iter().map(AsRef::as_ref).collect();
         match (path.as_slice(), request.method()) {

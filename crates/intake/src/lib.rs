@@ -11,7 +11,7 @@ mod start;
 mod trace;
 
 pub use app::{App, Crm, Settings, World};
-pub use start::{Intake, Seal, run, start};
+pub use start::{Intake, Recipe, Seal, run, start};
 
 #[cfg(test)]
 mod tests;

@@ -9,5 +9,5 @@ use sendtrail_startup::{Environment, Logs};
 async fn main() -> ExitCode {
     let env = Environment::of_process();
     let logs = Logs::start("intake", &env);
-    run(start(&env, &logs)).await
+    run(start(&env, &logs).await).await
 }

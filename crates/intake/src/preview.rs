@@ -73,7 +73,7 @@ impl<S: Crm, W: World, M: SealMac> App<S, W, M> {
             Some(token) => key
                 .verify(token, &expected, request.arrived_ms())
                 .map(Asked::Link)
-                .map_err(|error| Refusal::new(Code::Unauthorized, error.reason())),
+                .map_err(Refusal::of_token),
             None => verify_bearer(request, key, &expected).map(Asked::Widget),
         }
     }

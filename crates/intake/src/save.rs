@@ -91,7 +91,7 @@ impl<S: Crm, W: World, M: SealMac> App<S, W, M> {
         trace: &mut Trace,
     ) -> Result<SaveOrder, Refusal> {
         let signed = verified(&self.settings, request, history_id)?;
-        trace.key = Some(signed.key_name.clone());
+        trace.key_name = Some(signed.key_name.clone());
         order_of(&self.settings, &signed)
     }
 

@@ -3,15 +3,17 @@
 use std::convert::Infallible;
 use std::process::ExitCode;
 
+use jiff::SignedDuration;
 use sendtrail_core::ids::DriverId;
 use sendtrail_core::ports::SealMac;
 use sendtrail_core::settings::SecretRef;
 use sendtrail_door::{KeyRing, SealKey, Secret, TokenKey, key_ring};
 use sendtrail_startup::lambda::{self, Invocation};
 use sendtrail_startup::{
-    Config, Environment, ExposeSecret as _, Logs, Secrets, StartError, SystemWorld, load, tls,
+    Config, Environment, ExposeSecret as _, Function, Instance, Logs, Secrets, StartError,
+    SystemWorld, load, tls,
 };
-use sendtrail_zoho::Zoho;
+use sendtrail_zoho::{Opener, Zoho};
 
 use crate::app::{App, Settings};
 
@@ -31,25 +33,54 @@ impl SealMac for Seal {
     }
 }
 
-/// Reads the configuration and builds keys and clients, once for the life of the process.
+/// How the function is made from its secrets.
+#[derive(Debug)]
+pub struct Recipe {
+    config: ZohoConfig,
+    drivers: Vec<DriverId>,
+}
+
+impl sendtrail_startup::Recipe for Recipe {
+    type App = Intake;
+
+    async fn secrets(&self) -> Result<Secrets, StartError> {
+        secrets(&self.config).await
+    }
+
+    fn app(&self, secrets: &Secrets) -> Result<Intake, StartError> {
+        let keys = keys(&self.config, secrets)?;
+        let zoho = zoho(&self.config, secrets)?;
+        let seal = Seal(keys.seal.clone());
+        let settings = settings(&self.config, self.drivers.clone(), keys);
+        Ok(App::new(zoho, SystemWorld, seal, settings))
+    }
+
+    fn lifetime(&self) -> SignedDuration {
+        self.config.secrets_lifetime
+    }
+}
+
+/// Reads the configuration and the secrets, and builds keys and clients.
 ///
 /// # Errors
 /// Everything that is wrong, as far as it can be known at once.
-pub fn start(env: &Environment, logs: &Logs) -> Result<Intake, Vec<StartError>> {
+pub async fn start(env: &Environment, logs: &Logs) -> Result<Instance<Recipe>, Vec<StartError>> {
+    let (recipe, secrets) = prepared(env, logs).await?;
+    Instance::new(recipe, secrets).map_err(|error| vec![error])
+}
+
+/// The recipe, with secrets that were just read.
+pub(crate) async fn prepared(
+    env: &Environment,
+    logs: &Logs,
+) -> Result<(Recipe, Secrets), Vec<StartError>> {
     let config = load(env, sendtrail_zoho::Config::read).map_err(|error| vec![error])?;
     logs.set_stage(&config.stage);
     let drivers = config.driver_ids();
-    let keys = secrets(&config).and_then(|secrets| {
-        let keys = keys(&config, &secrets)?;
-        Ok((keys, zoho(&config, &secrets)?))
-    });
-    match (drivers, keys) {
-        (Ok(drivers), Ok((keys, zoho))) => {
-            let seal = Seal(keys.seal.clone());
-            let settings = settings(&config, drivers, keys);
-            Ok(App::new(zoho, SystemWorld, seal, settings))
-        }
-        (drivers, keys) => Err(drivers.err().into_iter().chain(keys.err()).collect()),
+    let secrets = secrets(&config).await;
+    match (drivers, secrets) {
+        (Ok(drivers), Ok(secrets)) => Ok((Recipe { config, drivers }, secrets)),
+        (drivers, secrets) => Err(drivers.err().into_iter().chain(secrets.err()).collect()),
     }
 }
 
@@ -61,11 +92,14 @@ struct Keys {
     seal: SealKey,
 }
 
-fn secrets(config: &ZohoConfig) -> Result<Secrets, StartError> {
+async fn secrets(config: &ZohoConfig) -> Result<Secrets, StartError> {
     let mut wanted = config.intake_secrets();
     wanted.push(config.crm.client_secret.clone());
     wanted.push(config.crm.refresh_token.intake.clone());
-    config.secrets.resolve_keys(&wanted, Secret::parse)
+    let store = &config.secrets;
+    store
+        .resolve_keys(Function::Intake, &wanted, Secret::parse)
+        .await
 }
 
 fn keys(config: &ZohoConfig, secrets: &Secrets) -> Result<Keys, StartError> {
@@ -92,13 +126,20 @@ fn zoho(config: &ZohoConfig, secrets: &Secrets) -> Result<Zoho, StartError> {
         client_secret: secrets.get(&crm.client_secret)?.clone(),
         refresh_token: secrets.get(&crm.refresh_token.intake)?.clone(),
     };
-    Zoho::new(crm, secrets, tls()?, crm.open_token_cache())
+    let cache = crm.open_token_cache(&Opener {
+        stage: &config.stage,
+        function: Function::Intake.as_str(),
+        account: &|| config.secrets.account(),
+    });
+    let cache = cache.map_err(|error| StartError::part("crm.token_cache", &error))?;
+    Zoho::new(crm, secrets, tls()?, cache)
         .map_err(|error| StartError::part("the CRM client", &error))
 }
 
 fn settings(config: &ZohoConfig, drivers: Vec<DriverId>, keys: Keys) -> Settings {
     Settings {
         stage: config.stage.clone(),
+        drain: config.drain,
         signing_keys: keys.ring,
         token_key: keys.token,
         drivers: drivers.into_iter().collect(),
@@ -111,7 +152,7 @@ fn settings(config: &ZohoConfig, drivers: Vec<DriverId>, keys: Keys) -> Settings
 }
 
 /// Runs the function until Lambda ends it. A failed start ends the process, which Lambda reports as one.
-pub async fn run(started: Result<Intake, Vec<StartError>>) -> ExitCode {
+pub async fn run(started: Result<Instance<Recipe>, Vec<StartError>>) -> ExitCode {
     lambda::run(started, async |app: &Intake, event: Invocation<'_>| {
         let handled = app.handle(event.payload, event.request_id, event.deadline);
         handled.await.map(Ok::<_, Infallible>)

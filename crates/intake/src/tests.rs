@@ -2,9 +2,11 @@
 
 mod confirm;
 mod crm;
+mod lines;
 mod logs;
 mod preview;
 mod requests;
+mod rotation;
 mod save;
 mod start;
 mod support;

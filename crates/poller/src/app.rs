@@ -7,11 +7,30 @@ use sendtrail_core::ports::{
     Clock, GuardedWrite, ListHistory, LookUpDrivers, Metered, Random, Usage,
 };
 use sendtrail_startup::lambda::{Handled, InvocationError as _};
-use sendtrail_startup::{MetricsLine, Unit};
+use sendtrail_startup::{MetricsLine, Rotation, Unit};
 use serde_json::{Map, Value};
 
 use crate::failure::RunFailed;
 use crate::{tick, warnings};
+
+/// The numbers of the line that are metrics: those that an alarm or the dashboard stands on, and no other. The
+/// rest is in the log.
+const METRICS: [&str; 14] = [
+    "acceptance_unknown",
+    "malformed",
+    "newer",
+    "foreign_states",
+    "unrecognised",
+    "no_driver",
+    "unauthorized",
+    "oldest_due_seconds",
+    "conflicts_skipped",
+    "store_errors",
+    "unknown_event",
+    "crm_credits_remaining",
+    "crm_token_throttled",
+    "crm_token_refused",
+];
 
 /// The function with everything it works with, built once for a process.
 #[derive(Debug)]
@@ -65,15 +84,16 @@ where
             metrics = metrics.count(name, usize::try_from(value).unwrap_or(usize::MAX));
         }
         warnings::log(&report);
-        Handled {
-            response: result.map(|report| as_json(&report, is_unknown)),
-            metrics,
-        }
+        let after = self.store.usage();
+        let rotation = Rotation::seen(false, before, after, report.unauthorized > 0);
+        let response = result.map(|report| as_json(&report, is_unknown));
+        Handled::new(response, metrics).with_rotation(rotation)
     }
 
     fn metrics(&self, started: Timestamp, before: Usage) -> MetricsLine {
         let duration = self.world.now().duration_since(started);
         MetricsLine::new("poller", &self.policy.stage)
+            .declaring(&METRICS)
             .count("runs", 1)
             .metric("duration_ms", milliseconds(duration), Unit::Milliseconds)
             .crm_usage(before, self.store.usage())

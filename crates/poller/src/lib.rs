@@ -8,7 +8,7 @@ mod warnings;
 
 pub use app::App;
 pub use failure::RunFailed;
-pub use start::{run, start};
+pub use start::{Live, Recipe, run, start};
 
 #[cfg(test)]
 mod tests;

@@ -10,5 +10,5 @@ use sendtrail_startup::{Environment, Logs};
 async fn main() -> ExitCode {
     let env = Environment::of_process();
     let logs = Logs::start("poller", &env);
-    run(start(&env, &logs)).await
+    run(start(&env, &logs).await).await
 }

@@ -49,6 +49,12 @@ pub(crate) enum Command {
     /// Check a configuration.
     #[command(after_help = help::CONFIG, arg_required_else_help = true)]
     Config(ConfigArgs),
+    /// See, pause and change the poller's schedule in an AWS account.
+    #[command(after_help = help::SCHEDULE, arg_required_else_help = true)]
+    Schedule(crate::schedule::ScheduleArgs),
+    /// Check a stack in an AWS account after a deploy.
+    #[command(after_help = help::SMOKE)]
+    Smoke(crate::smoke::SmokeArgs),
     /// Run the CRM, the send API and the functions on this machine until Ctrl-C.
     Local(crate::local::LocalArguments),
     /// Play every scenario on a fresh local stack and tell what became of each send.
@@ -153,6 +159,9 @@ pub(crate) enum HistoryCommand {
     /// Record that the API took it, where the function could not write that down.
     #[command(after_help = help::RECORD)]
     Record(RecordArgs),
+    /// Look up an accepted send now instead of later.
+    #[command(after_help = help::WAKE)]
+    Wake(crate::history::WakeArgs),
 }
 
 #[derive(Debug, Args)]
@@ -248,7 +257,7 @@ pub(crate) enum ConfigCommand {
     },
 }
 
-fn history_id(text: &str) -> Result<HistoryId, String> {
+pub(crate) fn history_id(text: &str) -> Result<HistoryId, String> {
     HistoryId::parse(text).map_err(|bad| bad.to_string())
 }
 

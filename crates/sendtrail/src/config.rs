@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use sendtrail_core::settings::{Mistake, Mistakes, Reader, SecretRef};
 use sendtrail_sendapi::DriverFile;
 use sendtrail_signature::{KeyRing, Secret, ensure_distinct};
-use sendtrail_startup::{Environment, ExposeSecret as _, Secrets, SigningKey, StartError};
+use sendtrail_startup::{
+    Environment, ExposeSecret as _, Function, Secrets, SigningKey, StartError,
+};
 use serde_json::json;
 
 use crate::cli::{ConfigArgs, ConfigCommand};
@@ -14,14 +16,18 @@ use crate::output::{Screen, json_line};
 use crate::setup::{Process, Settings, environment, settings};
 
 /// Runs `config`.
-pub(crate) fn run(args: &ConfigArgs, screen: Screen, process: &Process) -> Result<String, Failure> {
+pub(crate) async fn run(
+    args: &ConfigArgs,
+    screen: Screen,
+    process: &Process,
+) -> Result<String, Failure> {
     let env = environment(process, args.config.as_deref())?;
     match args.command {
-        ConfigCommand::Check { secrets } => check(&env, screen, secrets),
+        ConfigCommand::Check { secrets } => check(&env, screen, secrets).await,
     }
 }
 
-fn check(env: &Environment, screen: Screen, read_secrets: bool) -> Result<String, Failure> {
+async fn check(env: &Environment, screen: Screen, read_secrets: bool) -> Result<String, Failure> {
     let settings = settings(env).map_err(|mut failure| {
         failure
             .message
@@ -30,7 +36,7 @@ fn check(env: &Environment, screen: Screen, read_secrets: bool) -> Result<String
     })?;
     let drivers = drivers(env, &settings)?;
     if read_secrets {
-        secrets(&settings, &drivers)?;
+        secrets(&settings, &drivers).await?;
     }
     let file = env.config_file().display().to_string();
     let ids: Vec<&str> = drivers.iter().map(|driver| driver.id().as_str()).collect();
@@ -99,27 +105,57 @@ fn mistake(file: &str, secret: &SecretRef, what: &str) -> Mistake {
     }
 }
 
-/// Reads every secret of the configuration and checks that the keys are keys.
-fn secrets(settings: &Settings, drivers: &[DriverFile]) -> Result<(), Failure> {
-    let crm = &settings.crm;
-    let tokens = &crm.refresh_token;
-    let mut refs = settings.intake_secrets();
-    refs.extend(settings.side_effect_secrets());
-    refs.extend(
-        [
-            &crm.client_secret,
-            &tokens.intake,
-            &tokens.side_effect,
-            &tokens.poller,
-        ]
-        .map(Clone::clone),
-    );
-    refs.extend(tokens.operator.clone());
-    refs.extend(drivers.iter().flat_map(DriverFile::secret_refs));
-    let values = settings.secrets.resolve(&refs)?;
-    let keys = Keys::read(settings, &values)?;
+/// Reads every secret of the configuration as the function that uses it, and checks that the keys are keys.
+async fn secrets(settings: &Settings, drivers: &[DriverFile]) -> Result<(), Failure> {
+    let mut mistakes = BTreeSet::new();
+    let (mut intake, mut side_effect) = (Secrets::default(), Secrets::default());
+    for (function, refs) in asked(settings, drivers) {
+        match settings.secrets.resolve(function, &refs).await {
+            Ok(values) => match function {
+                Function::Intake => intake = values,
+                Function::SideEffect => side_effect = values,
+                Function::Poller | Function::Operator => {}
+            },
+            Err(StartError::Secrets(found)) => {
+                mistakes.extend(found);
+            }
+            Err(other) => return Err(other.into()),
+        }
+    }
+    if !mistakes.is_empty() {
+        return Err(StartError::Secrets(mistakes.into_iter().collect()).into());
+    }
+    let keys = Keys::read(settings, &intake, &side_effect)?;
     keys.check()
         .map_err(|error| Failure::new(Kind::Configuration, error))
+}
+
+/// What each function asks for, and the command.
+fn asked(settings: &Settings, drivers: &[DriverFile]) -> [(Function, Vec<SecretRef>); 4] {
+    let crm = &settings.crm;
+    let tokens = &crm.refresh_token;
+    let of_drivers: Vec<_> = drivers.iter().flat_map(DriverFile::secret_refs).collect();
+    let with_crm = |token: &SecretRef, others: Vec<SecretRef>| {
+        let crm = [crm.client_secret.clone(), token.clone()];
+        crm.into_iter().chain(others).collect()
+    };
+    let side_effect = [settings.side_effect_secrets(), of_drivers.clone()].concat();
+    let operator = tokens.operator.as_ref();
+    [
+        (
+            Function::Intake,
+            with_crm(&tokens.intake, settings.intake_secrets()),
+        ),
+        (
+            Function::SideEffect,
+            with_crm(&tokens.side_effect, side_effect),
+        ),
+        (Function::Poller, with_crm(&tokens.poller, of_drivers)),
+        (
+            Function::Operator,
+            operator.map_or_else(Vec::new, |token| with_crm(token, Vec::new())),
+        ),
+    ]
 }
 
 /// Every key of the installation.
@@ -131,29 +167,39 @@ struct Keys {
 }
 
 impl Keys {
-    fn read(settings: &Settings, values: &Secrets) -> Result<Self, Failure> {
+    fn read(settings: &Settings, intake: &Secrets, side_effect: &Secrets) -> Result<Self, Failure> {
         let mut mistakes = Vec::new();
-        let mut read = |secret: &SecretRef| -> Result<Option<Secret>, Failure> {
+        let mut read = |values: &Secrets, secret: &SecretRef| -> Result<Option<Secret>, Failure> {
             let key = Secret::parse(values.get(secret)?.expose_secret());
             Ok(key
                 .map_err(|error| mistakes.push(mistake("the secrets", secret, &error.to_string())))
                 .ok())
         };
-        let token = read(&settings.intake.token_key)?;
-        let seal = read(&settings.seal_key)?;
-        let mut signing = |keys: &[SigningKey]| -> Result<Vec<(String, Secret)>, Failure> {
-            let mut found = Vec::new();
-            for key in keys {
-                found.extend(read(&key.secret)?.map(|secret| (key.name.clone(), secret)));
-            }
-            Ok(found)
-        };
-        let intake = signing(&settings.intake.signing_keys)?;
-        let side_effect = signing(&settings.side_effect.signing_keys)?;
+        let token = read(intake, &settings.intake.token_key)?;
+        let seal = read(intake, &settings.seal_key)?;
+        let opened = read(side_effect, &settings.seal_key)?;
+        let mut signing =
+            |values: &Secrets, keys: &[SigningKey]| -> Result<Vec<(String, Secret)>, Failure> {
+                let mut found = Vec::new();
+                for key in keys {
+                    let secret = read(values, &key.secret)?;
+                    found.extend(secret.map(|secret| (key.name.clone(), secret)));
+                }
+                Ok(found)
+            };
+        let in_intake = signing(intake, &settings.intake.signing_keys)?;
+        let in_side_effect = signing(side_effect, &settings.side_effect.signing_keys)?;
+        if let (Some(seal), Some(opened)) = (&seal, &opened)
+            && ensure_distinct(&[("intake", seal), ("side_effect", opened)]).is_ok()
+        {
+            let what =
+                "is not the same for side-effect as for intake: nothing confirmed could be sent";
+            mistakes.push(mistake("the secrets", &settings.seal_key, what));
+        }
         match (token, seal) {
             (Some(token), Some(seal)) if mistakes.is_empty() => Ok(Self {
-                intake,
-                side_effect,
+                intake: in_intake,
+                side_effect: in_side_effect,
                 token,
                 seal,
             }),

@@ -120,7 +120,10 @@ impl From<StartError> for Failure {
             StartError::Config(mistakes) | StartError::Drivers(mistakes) => {
                 failure.mistakes = mistakes.0;
             }
-            StartError::Secrets(_) | StartError::DriverFolder { .. } | StartError::Part { .. } => {}
+            StartError::Secrets(_)
+            | StartError::SecretsLate { .. }
+            | StartError::DriverFolder { .. }
+            | StartError::Part { .. } => {}
         }
         failure
     }

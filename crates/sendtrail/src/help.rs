@@ -3,6 +3,9 @@
 
 pub(crate) const CONFIG_FILE: &str = "The configuration file [default: $SENDTRAIL_CONFIG]";
 
+pub(crate) const AWS_REGION: &str = "The AWS region [default: $AWS_REGION, or the profile's]";
+pub(crate) const AWS_PROFILE: &str = "The profile of the AWS files [default: $AWS_PROFILE]";
+
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
   0  done
@@ -92,7 +95,8 @@ Examples:
   sendtrail history resume 5725767000000524157 --for 7d \\
     --external-id ltr_4f --reason 'found in the dashboard'
 
-settle and resume work on records in needs_review, record on those and on records in sending. They are guarded \
+settle and resume work on records in needs_review, record on those and on records in sending, wake on records in \
+accepted. They are guarded \
 like every write: when somebody changed the record in between, nothing is written and the exit code is 3.";
 
 pub(crate) const SETTLE: &str = "\
@@ -122,6 +126,18 @@ Examples:
   sendtrail history record 5725767000000524157 \\
     --external-id ltr_4f --reason 'accepted, not recorded'";
 
+pub(crate) const WAKE: &str = "\
+For an accepted send whose result somebody waits for. It makes the record due, so that the poller's next run asks the \
+external API; the command asks nothing itself. It never moves a look-up back, never past the deadline, and does not \
+count as an attempt. A record that is due, or will be within half a minute, is left as it is. With wake-ups in the \
+account, the signed request POST /v1/sends/ID/wake does the same and has the poller run at once.
+
+Examples:
+  sendtrail history wake 5725767000000524157 \\
+    --reason 'the customer is on the phone'
+  sendtrail history wake 5725767000000524157 \\
+    --reason 'their outage is over' --json";
+
 pub(crate) const ZOHO: &str = "\
 Examples:
   sendtrail zoho check
@@ -149,6 +165,64 @@ Examples:
 
 Use --secrets on the machine that has the secrets.";
 
+pub(crate) const SCHEDULE: &str = "\
+Works on the schedule sendtrail-STAGE-poller that the template makes, as the user or role that your AWS profile, \
+variables or sign-on name. It changes that schedule and nothing else; the template stays the truth: a deploy that \
+writes the schedule puts back what differs from its parameters.
+
+Examples:
+  sendtrail schedule show --stage prod --region eu-central-1
+  sendtrail schedule pause --stage prod --reason 'the CRM is moved'
+  sendtrail schedule resume --config sendtrail.toml
+  sendtrail schedule every 5m --stage prod --profile ops
+  sendtrail schedule run-now --stage dev --json";
+
+pub(crate) const SCHEDULE_PAUSE: &str = "\
+Who, why and since when stand in the schedule's description until it is resumed. Sends that are accepted wait; their \
+deadlines go on. The alarms for silence fire, which is right: acknowledge them.
+
+Examples:
+  sendtrail schedule pause --stage prod --reason 'the CRM is moved'
+  sendtrail schedule pause --stage prod --by 'Jo Operator' \\
+    --reason 'their API is down until noon'";
+
+pub(crate) const SCHEDULE_RESUME: &str = "\
+The description is again what it was. With the configuration and the token crm.refresh_token.operator at hand it says \
+how many rows are overdue, so that nobody is surprised by the first runs.
+
+Examples:
+  sendtrail schedule resume --config sendtrail.toml
+  sendtrail schedule resume --stage prod --region eu-central-1";
+
+pub(crate) const SCHEDULE_EVERY: &str = "\
+2, 3, 5 or 10 minutes, as the template allows them. Set its parameter PollIntervalMinutes to the same number and \
+deploy: the poller is told its interval by the template alone.
+
+Examples:
+  sendtrail schedule every 5m --stage prod";
+
+pub(crate) const SCHEDULE_RUN_NOW: &str = "\
+Sends the poller the schedule's own tick and waits for its report. It works also while the schedule is paused. While \
+as many runs are going on as PollerConcurrency allows, one by default, this is refused.
+
+Examples:
+  sendtrail schedule run-now --stage prod
+  sendtrail schedule run-now --stage dev --json";
+
+pub(crate) const SMOKE: &str = "\
+Run it after a deploy. It asks the stack what it is, and then looks from outside: both doors answer and refuse what is \
+not signed, the widget's origin and no other may call them, the poller can be reached by nobody but its schedule, the \
+schedule ticks at the rate the poller was told, nothing is retried, the last run did not fail, every alarm wakes \
+somebody. With --config and the operator's credentials it also tries the CRM, as `sendtrail zoho check` does, which \
+takes about a minute. It changes nothing in the account and sends nothing.
+
+Each check is one line: ok, failed or skipped, with what to do. The exit code is 1 when any failed.
+
+Examples:
+  sendtrail smoke --stack sendtrail-prod --region eu-central-1
+  sendtrail smoke --stage prod --config sendtrail.toml
+  sendtrail smoke --stack sendtrail-dev --profile dev --json";
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,7 +230,23 @@ mod tests {
     #[test]
     fn no_line_of_an_example_is_wrapped_on_an_ordinary_terminal() {
         for help in [
-            EXIT_CODES, SIGN, VERIFY, KEY_NEW, HISTORY, SETTLE, RESUME, ZOHO, ZOHO_CHECK, CONFIG,
+            EXIT_CODES,
+            SIGN,
+            VERIFY,
+            KEY_NEW,
+            HISTORY,
+            SETTLE,
+            RESUME,
+            WAKE,
+            ZOHO,
+            ZOHO_CHECK,
+            CONFIG,
+            SCHEDULE,
+            SCHEDULE_PAUSE,
+            SCHEDULE_RESUME,
+            SCHEDULE_EVERY,
+            SCHEDULE_RUN_NOW,
+            SMOKE,
         ] {
             for line in help.lines().filter(|line| line.starts_with("  ")) {
                 assert!(line.len() <= 79, "{line}");

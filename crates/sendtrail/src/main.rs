@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod aws;
 mod cli;
 mod config;
 mod demo;
@@ -9,8 +10,10 @@ mod history;
 mod key;
 mod local;
 mod output;
+mod schedule;
 mod setup;
 mod sign;
+mod smoke;
 mod verify;
 mod zoho_check;
 
@@ -61,6 +64,8 @@ async fn stack(cli: &Cli) -> Option<ExitCode> {
         | Command::Key(_)
         | Command::History(_)
         | Command::Zoho(_)
+        | Command::Schedule(_)
+        | Command::Smoke(_)
         | Command::Config(_) => {
             return None;
         }
@@ -82,15 +87,17 @@ async fn run(
     process: &Process,
 ) -> Result<(String, ExitCode), Failure> {
     let text = match command {
-        Command::Sign(args) => sign::run(args, screen, process, Timestamp::now(), &OsRandom),
+        Command::Sign(args) => sign::run(args, screen, process, Timestamp::now(), &OsRandom).await,
         Command::Verify(args) => {
-            let verdict = verify::run(args, screen, process, Timestamp::now())?;
+            let verdict = verify::run(args, screen, process, Timestamp::now()).await?;
             return Ok((verdict.text.clone(), verdict.exit_code()));
         }
+        Command::Smoke(args) => return smoke::run(args, screen, process).await,
         Command::Zoho(args) => return zoho_check::run(args, screen, process).await,
         Command::Key(command) => key::run(command, screen, &OsRandom),
         Command::History(args) => history::run(args, screen, process).await,
-        Command::Config(args) => config::run(args, screen, process),
+        Command::Schedule(args) => schedule::run(args, screen, process).await,
+        Command::Config(args) => config::run(args, screen, process).await,
         // Ran before, in `stack`.
         Command::Local(_) | Command::Demo(_) | Command::Measure(_) => Ok(String::new()),
     };

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use sendtrail_startup::{CONFIG_VARIABLE, Config, Environment, tls};
-use sendtrail_zoho::{FileTokenCache, TokenCache, Zoho};
+use sendtrail_startup::{CONFIG_VARIABLE, Config, Environment, Function, tls};
+use sendtrail_zoho::{FileTokenCache, NoTokenCache, TokenCache, TokenPlace, Zoho};
 
 use crate::failure::{Failure, Kind};
 
@@ -63,7 +63,7 @@ pub(crate) fn settings(env: &Environment) -> Result<Settings, Failure> {
 }
 
 /// A client of the CRM with the operator's own refresh token; no other function's is taken instead.
-pub(crate) fn open_crm(settings: &Settings, process: &Process) -> Result<Zoho, Failure> {
+pub(crate) async fn open_crm(settings: &Settings, process: &Process) -> Result<Zoho, Failure> {
     let crm = &settings.crm;
     let operator = crm.refresh_token.operator.as_ref().ok_or_else(|| {
         Failure::new(
@@ -72,7 +72,8 @@ pub(crate) fn open_crm(settings: &Settings, process: &Process) -> Result<Zoho, F
              [crm.refresh_token] and list NAME in [secrets]",
         )
     })?;
-    let secrets = settings.secrets.resolve([&crm.client_secret, operator])?;
+    let refs = [&crm.client_secret, operator];
+    let secrets = settings.secrets.resolve(Function::Operator, refs).await?;
     let secrets = sendtrail_zoho::Secrets {
         client_secret: secrets.get(&crm.client_secret)?.clone(),
         refresh_token: secrets.get(operator)?.clone(),
@@ -81,12 +82,16 @@ pub(crate) fn open_crm(settings: &Settings, process: &Process) -> Result<Zoho, F
         .map_err(|error| Failure::new(Kind::Configuration, error.to_string()))
 }
 
-/// The configured token cache, or one in the user's own cache folder. The CRM gives a refresh token ten
-/// access tokens in ten minutes, and each run of the command is a process of its own.
+/// The configured folder for the token, or the user's own cache folder. The CRM gives a refresh token ten access
+/// tokens in ten minutes, and each run of the command is a process of its own. A parameter is for functions: an
+/// operator's token has one user, who may have no right to write parameters.
 fn token_cache(crm: &sendtrail_zoho::Config, process: &Process) -> Box<dyn TokenCache> {
     match (&crm.token_cache, cache_folder(process)) {
-        (None, Some(folder)) => Box::new(FileTokenCache::new(folder)),
-        (Some(_), _) | (None, None) => crm.open_token_cache(),
+        (TokenPlace::Folder(folder), _) => Box::new(FileTokenCache::new(folder.clone())),
+        (TokenPlace::Process | TokenPlace::Parameter(_), Some(folder)) => {
+            Box::new(FileTokenCache::new(folder))
+        }
+        (TokenPlace::Process | TokenPlace::Parameter(_), None) => Box::new(NoTokenCache),
     }
 }
 

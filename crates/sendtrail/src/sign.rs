@@ -7,7 +7,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use sendtrail_core::ports::Random;
 use sendtrail_signature::Secret;
-use sendtrail_startup::{ExposeSecret as _, SigningKey};
+use sendtrail_startup::{ExposeSecret as _, Function as Reader, SigningKey};
 use serde_json::json;
 
 use crate::cli::{Function, SignArgs, SignedAt};
@@ -21,7 +21,7 @@ const MAX_BODY: u64 = 6 * 1024 * 1024;
 const MAX_SECRET: u64 = 64 * 1024;
 
 /// Runs `sign`.
-pub(crate) fn run(
+pub(crate) async fn run(
     args: &SignArgs,
     screen: Screen,
     process: &Process,
@@ -31,7 +31,7 @@ pub(crate) fn run(
     if args.curl && screen.json {
         return Err(Failure::new(Kind::Usage, "use either --curl or --json"));
     }
-    let secret = secret(args, process)?;
+    let secret = secret(args, process).await?;
     let body = read(&args.body, "the body")?;
     let id = match &args.id {
         Some(id) => id.clone(),
@@ -92,7 +92,7 @@ fn read_bounded(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
 }
 
 /// The secret. No message repeats what might be one.
-fn secret(args: &SignArgs, process: &Process) -> Result<Secret, Failure> {
+async fn secret(args: &SignArgs, process: &Process) -> Result<Secret, Failure> {
     if let Some(name) = &args.secret_env {
         // The name is not repeated: people paste the secret itself here.
         let value = process.variable(name).ok_or_else(|| {
@@ -110,7 +110,7 @@ fn secret(args: &SignArgs, process: &Process) -> Result<Secret, Failure> {
         Failure::new(Kind::Usage, "use --secret-env, --secret-file or --function")
     })?;
     let env = environment(process, args.config.as_deref())?;
-    configured(&settings(&env)?, function, args.key.as_deref())
+    configured(&settings(&env)?, function, args.key.as_deref()).await
 }
 
 /// The secret in a file, without one line end at its end.
@@ -125,17 +125,17 @@ pub(crate) fn secret_file(path: &Path) -> Result<String, Failure> {
     Ok(line.strip_suffix('\r').unwrap_or(line).to_owned())
 }
 
-fn configured(
+async fn configured(
     settings: &Settings,
     function: Function,
     name: Option<&str>,
 ) -> Result<Secret, Failure> {
-    let keys = match function {
-        Function::Intake => &settings.intake.signing_keys,
-        Function::SideEffect => &settings.side_effect.signing_keys,
+    let (keys, reader) = match function {
+        Function::Intake => (&settings.intake.signing_keys, Reader::Intake),
+        Function::SideEffect => (&settings.side_effect.signing_keys, Reader::SideEffect),
     };
     let key = find(keys, name)?;
-    let secrets = settings.secrets.resolve([&key.secret])?;
+    let secrets = settings.secrets.resolve(reader, [&key.secret]).await?;
     let value = secrets.get(&key.secret)?;
     parse(
         value.expose_secret(),

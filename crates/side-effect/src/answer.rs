@@ -1,8 +1,8 @@
 //! What the caller, the log and the metrics are told of a press.
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use sendtrail_core::flows::{Press, Recorded, Refused, Sent};
-use sendtrail_core::ids::{ExternalId, derive_reference};
+use sendtrail_core::ids::{ExternalId, HistoryId, derive_reference};
 use sendtrail_core::ports::{Evidence, PublicFailure, StoreError, SubmitOutcome};
 use sendtrail_core::state::State;
 use sendtrail_door::{Code, FieldError, Refusal, Response};
@@ -13,11 +13,21 @@ pub(crate) const UNKNOWN: &str = "unknown";
 
 /// What a press came to, for the metrics line.
 #[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a number of the metrics line by itself"
+)]
 pub(crate) struct Served {
     pub(crate) outcome: Option<&'static str>,
     pub(crate) repeated: bool,
     pub(crate) beside_person: bool,
     pub(crate) unrecorded: bool,
+    /// It is written, but not by the first write that was tried.
+    pub(crate) late: bool,
+    /// Nothing can tell what became of the submit: a person must.
+    pub(crate) acceptance_unknown: bool,
+    /// The send API, or what gives out its tokens, refuses our credentials.
+    pub(crate) api_unauthorized: bool,
     pub(crate) conflicts: u32,
 }
 
@@ -94,9 +104,18 @@ impl Told<'_> {
     ) -> Result<Response, Refusal> {
         let parts = Parts::of(outcome);
         served.outcome = Some(parts.word);
+        served.api_unauthorized = parts.is_unauthorized();
         let state = match recorded {
-            Recorded::Written { state, conflicts } => {
+            Recorded::Written {
+                state,
+                conflicts,
+                late,
+                ..
+            } => {
                 served.conflicts = *conflicts;
+                served.late = *late;
+                served.acceptance_unknown =
+                    parts.word == UNKNOWN && state == State::NeedsReview.label();
                 self.log_recorded(&parts, state);
                 state
             }
@@ -221,24 +240,48 @@ impl Told<'_> {
     }
 
     fn failure(&self, error: &StoreError) -> Refusal {
-        let refusal = match error.public() {
-            PublicFailure::NotFound => Refusal::new(Code::NotFound, "no_record"),
-            PublicFailure::RateLimited { retry_after } => {
-                let refusal = Refusal::new(Code::RateLimited, "crm_rate_limited");
-                match retry_after {
-                    Some(seconds) => refusal.with_retry_after(seconds),
-                    None => refusal,
-                }
-            }
-            PublicFailure::Unavailable => Refusal::new(Code::CrmUnavailable, "crm_unavailable"),
-            PublicFailure::Internal => Refusal::new(Code::Internal, "crm_unusable"),
-        };
-        self.with_cause(refusal, &error.to_string())
+        self.with_cause(of_store(error), &error.to_string())
     }
 
-    /// The log of a refusal names the record it is about.
     fn with_cause(&self, refusal: Refusal, cause: &str) -> Refusal {
-        refusal.with_cause(format!("history record {}: {cause}", self.id()))
+        with_cause(refusal, &self.press.history_id, cause)
+    }
+}
+
+/// What a caller is told of a store that did not do it.
+pub(crate) fn of_store(error: &StoreError) -> Refusal {
+    match error.public() {
+        PublicFailure::NotFound => Refusal::new(Code::NotFound, "no_record"),
+        PublicFailure::RateLimited { retry_after } => {
+            let refusal = Refusal::new(Code::RateLimited, "crm_rate_limited");
+            match retry_after {
+                Some(seconds) => refusal.with_retry_after(seconds),
+                None => refusal,
+            }
+        }
+        PublicFailure::Unavailable => Refusal::new(Code::CrmUnavailable, "crm_unavailable"),
+        PublicFailure::Internal => Refusal::new(Code::Internal, "crm_unusable"),
+    }
+}
+
+/// The log of a refusal names the record it is about.
+pub(crate) fn with_cause(refusal: Refusal, id: &HistoryId, cause: &str) -> Refusal {
+    refusal.with_cause(format!("history record {id}: {cause}"))
+}
+
+/// Milliseconds with their fraction, never below zero.
+pub(crate) fn milliseconds(duration: SignedDuration) -> f64 {
+    duration.as_millis_f64().max(0.0)
+}
+
+/// When the first look-up of a send comes that was accepted just now.
+pub(crate) fn first_look_up(sent: &Sent) -> Option<Timestamp> {
+    match sent {
+        Sent::Done {
+            outcome: SubmitOutcome::Accepted { .. },
+            recorded: Recorded::Written { next_check_at, .. },
+        } => *next_check_at,
+        Sent::Done { .. } | Sent::SamePress { .. } | Sent::Refused(_) | Sent::Failed(_) => None,
     }
 }
 
@@ -268,6 +311,16 @@ impl<'a> Parts<'a> {
             evidence,
             external_id,
             retry_after,
+        }
+    }
+
+    /// Whether credentials were refused, by the API or by its token endpoint. That may answer 400, as
+    /// RFC 6749, 5.2 has it.
+    fn is_unauthorized(&self) -> bool {
+        match self.evidence.status {
+            Some(401 | 403) => true,
+            Some(400) => self.evidence.class == "token",
+            Some(_) | None => false,
         }
     }
 

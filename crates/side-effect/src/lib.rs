@@ -6,9 +6,12 @@ mod app;
 pub mod fuzzing;
 mod press;
 mod start;
+mod wake;
+mod wake_ups;
 
 pub use app::App;
-pub use start::{Seal, run, start};
+pub use start::{Live, Recipe, Seal, run, start};
+pub use wake_ups::WakeUps;
 
 #[cfg(test)]
 mod tests;

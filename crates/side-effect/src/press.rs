@@ -26,8 +26,9 @@ pub(crate) struct SendBody {
     actor: ActorBody,
 }
 
+/// Who asks, as the signer vouches.
 #[derive(Debug, Deserialize)]
-struct ActorBody {
+pub(crate) struct ActorBody {
     id: String,
     name: String,
     // With it only an object is an actor: a bare struct is read from a list too.
@@ -93,7 +94,8 @@ fn noted<T>(parsed: Result<T, BadId>, pointer: &str, errors: &mut Vec<FieldError
     }
 }
 
-fn actor(body: &ActorBody, errors: &mut Vec<FieldError>) -> Option<Actor> {
+/// The actor; what is wrong with it joins `errors`.
+pub(crate) fn actor(body: &ActorBody, errors: &mut Vec<FieldError>) -> Option<Actor> {
     for (pointer, text) in [("/actor/id", &body.id), ("/actor/name", &body.name)] {
         if text.trim().is_empty() {
             errors.push(FieldError::new(pointer, "must not be empty"));

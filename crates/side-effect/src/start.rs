@@ -3,21 +3,23 @@
 use std::convert::Infallible;
 use std::process::ExitCode;
 
+use jiff::SignedDuration;
 use sendtrail_core::ports::SealMac;
 use sendtrail_core::settings::SecretRef;
 use sendtrail_door::{KeyRing, SealKey, Secret, key_ring};
 use sendtrail_sendapi::{DriverFile, Drivers, Timeouts};
 use sendtrail_startup::lambda::{self, Invocation};
 use sendtrail_startup::{
-    Config, Environment, ExposeSecret as _, Logs, Secrets, SideEffect, StartError, SystemWorld,
-    load, tls,
+    Config, Environment, ExposeSecret as _, Function, Instance, Logs, Recipe as _, Secrets,
+    SideEffect, StartError, SystemWorld, load, tls,
 };
-use sendtrail_zoho::Zoho;
+use sendtrail_zoho::{Opener, Zoho};
 
 use crate::app::App;
+use crate::wake_ups::WakeUps;
 
 /// The function as it runs on Lambda.
-type Live = App<Zoho, Drivers, SystemWorld, Seal>;
+pub type Live = App<Zoho, Drivers, SystemWorld, Seal>;
 
 /// The seal's MAC under the configured key.
 #[derive(Debug)]
@@ -33,36 +35,81 @@ impl SealMac for Seal {
     }
 }
 
-/// Reads configuration, driver files and secrets, and builds the clients once.
+/// How the function is made from its secrets.
+#[derive(Debug)]
+pub struct Recipe {
+    config: Config<sendtrail_zoho::Config>,
+    files: Vec<DriverFile>,
+    env: Environment,
+}
+
+impl sendtrail_startup::Recipe for Recipe {
+    type App = Live;
+
+    async fn secrets(&self) -> Result<Secrets, StartError> {
+        let asked = asked(&self.config, &self.files);
+        let store = &self.config.secrets;
+        store
+            .resolve_keys(Function::SideEffect, &asked, Secret::parse)
+            .await
+    }
+
+    fn app(&self, secrets: &Secrets) -> Result<Live, StartError> {
+        let config = &self.config;
+        let (ring, seal) = keys(config, secrets)?;
+        let tls = tls()?;
+        let crm = sendtrail_zoho::Secrets {
+            client_secret: secrets.get(&config.crm.client_secret)?.clone(),
+            refresh_token: secrets.get(&config.crm.refresh_token.side_effect)?.clone(),
+        };
+        let opener = Opener {
+            stage: &config.stage,
+            function: Function::SideEffect.as_str(),
+            account: &|| config.secrets.account(),
+        };
+        let cache = config.crm.open_token_cache(&opener);
+        let cache = cache.map_err(|error| StartError::part("crm.token_cache", &error))?;
+        let store = Zoho::new(&config.crm, crm, tls.clone(), cache)
+            .map_err(|error| StartError::part("the CRM's client", &error))?;
+        let secret = |name: &SecretRef| secrets.get(name).ok().cloned();
+        let timeouts = timeouts(&config.side_effect);
+        let drivers = Drivers::build(self.files.clone(), secret, tls, timeouts)
+            .map_err(|error| StartError::part("the drivers", &error))?;
+        let wake_ups = WakeUps::of(config.wake.as_ref(), config.poller.interval, &self.env)?;
+        Ok(App {
+            ring,
+            store,
+            drivers,
+            world: SystemWorld,
+            mac: seal,
+            policy: config.submit_policy(),
+            wake_ups,
+            drain: config.drain,
+        })
+    }
+
+    fn lifetime(&self) -> SignedDuration {
+        self.config.secrets_lifetime
+    }
+}
+
+/// Reads configuration, driver files and secrets, and builds the clients.
 ///
 /// # Errors
 /// [`StartError`] with every mistake of the part that has any.
-pub fn start(env: &Environment, logs: &Logs) -> Result<Live, StartError> {
+pub async fn start(env: &Environment, logs: &Logs) -> Result<Instance<Recipe>, StartError> {
+    let recipe = recipe(env, logs)?;
+    let secrets = recipe.secrets().await?;
+    Instance::new(recipe, secrets)
+}
+
+/// What the configuration and the driver files say.
+fn recipe(env: &Environment, logs: &Logs) -> Result<Recipe, StartError> {
     let config = load(env, sendtrail_zoho::Config::read)?;
     logs.set_stage(&config.stage);
     let files = config.drivers(sendtrail_sendapi::load)?;
-    let asked = asked(&config, &files);
-    let secrets = config.secrets.resolve_keys(&asked, Secret::parse)?;
-    let (ring, seal) = keys(&config, &secrets)?;
-    let tls = tls()?;
-    let crm = sendtrail_zoho::Secrets {
-        client_secret: secrets.get(&config.crm.client_secret)?.clone(),
-        refresh_token: secrets.get(&config.crm.refresh_token.side_effect)?.clone(),
-    };
-    let cache = config.crm.open_token_cache();
-    let store = Zoho::new(&config.crm, crm, tls.clone(), cache)
-        .map_err(|error| StartError::part("the CRM's client", &error))?;
-    let secret = |name: &SecretRef| secrets.get(name).ok().cloned();
-    let drivers = Drivers::build(files, secret, tls, timeouts(&config.side_effect))
-        .map_err(|error| StartError::part("the drivers", &error))?;
-    Ok(App {
-        ring,
-        store,
-        drivers,
-        world: SystemWorld,
-        mac: seal,
-        policy: config.submit_policy(),
-    })
+    let env = env.clone();
+    Ok(Recipe { config, files, env })
 }
 
 /// The secrets this function uses, and no others.
@@ -98,7 +145,7 @@ fn timeouts(settings: &SideEffect) -> Timeouts {
 }
 
 /// Runs the function until Lambda ends it. A failed start ends the process, which Lambda reports as one.
-pub async fn run(started: Result<Live, StartError>) -> ExitCode {
+pub async fn run(started: Result<Instance<Recipe>, StartError>) -> ExitCode {
     let started = started.map_err(|error| vec![error]);
     lambda::run(started, async |app: &Live, event: Invocation<'_>| {
         let handled = app.handle(event.payload, event.request_id, event.deadline);
@@ -107,5 +154,7 @@ pub async fn run(started: Result<Live, StartError>) -> ExitCode {
     .await
 }
 
+#[cfg(test)]
+mod rotation;
 #[cfg(test)]
 mod tests;

@@ -61,6 +61,11 @@ impl KeyRing {
         Ok(Self { keys })
     }
 
+    /// Whether a key of this name is the first: the one to sign with. Those after it are on their way out.
+    pub fn is_current(&self, name: &str) -> bool {
+        self.keys.first().is_some_and(|(first, _)| first == name)
+    }
+
     /// The keys, in the order given. Use it with [`ensure_distinct`] across all kinds of key.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Secret)> {
         self.keys
@@ -126,6 +131,13 @@ mod tests {
         };
         assert_eq!(same_value, expected);
         assert!(ring(&[("a", secret("x")), ("b", secret("y"))]).is_ok());
+    }
+
+    #[test]
+    fn the_first_key_is_the_current_one() {
+        let ring = ring(&[("new", secret("x")), ("old", secret("y"))]).unwrap();
+        assert!(ring.is_current("new"));
+        assert!(!ring.is_current("old") && !ring.is_current("none"));
     }
 
     #[test]

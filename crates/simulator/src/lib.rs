@@ -3,4 +3,5 @@
 pub mod crm;
 pub mod net;
 mod page;
+pub mod parameters;
 pub mod send_api;

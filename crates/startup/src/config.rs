@@ -16,6 +16,10 @@ use crate::secrets::SecretStore;
 pub struct Config<C> {
     /// The stage: 1 to 20 lower-case letters, digits or `-`. Part of every token, seal and reference.
     pub stage: String,
+    /// Whether intake and side-effect answer every request that they are being drained. The poller works on.
+    pub drain: bool,
+    /// How long secrets are used before they are read again; at least a minute.
+    pub secrets_lifetime: SignedDuration,
     /// The CRM.
     pub crm: C,
     /// The intake function.
@@ -28,6 +32,8 @@ pub struct Config<C> {
     pub documents: Documents,
     /// The poller.
     pub poller: Poller,
+    /// How a look-up is brought forward; without it only the schedule starts the poller.
+    pub wake: Option<Wake>,
     /// Where secrets are kept.
     pub secrets: SecretStore,
     pub(crate) folder: PathBuf,
@@ -111,6 +117,19 @@ pub struct Poller {
     pub reserve: SignedDuration,
     /// A listed row younger than this is no base for a write.
     pub list_lag: SignedDuration,
+}
+
+/// What is needed for a one-time schedule that invokes the poller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wake {
+    /// The group in which the schedules are made.
+    pub group: String,
+    /// The role they invoke the poller with.
+    pub role_arn: String,
+    /// The poller.
+    pub target_arn: String,
+    /// The queue for a wake-up that could not be handed over.
+    pub dead_letter_arn: String,
 }
 
 impl<C> Config<C> {

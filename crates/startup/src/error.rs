@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use sendtrail_core::settings::Mistakes;
 use thiserror::Error;
@@ -25,6 +26,12 @@ pub enum StartError {
     /// Secrets that cannot be used.
     #[error("{} secret(s) cannot be used:\n{}", _0.len(), lines(_0))]
     Secrets(Vec<SecretMistake>),
+    /// Secrets that did not come in the time an invocation has for them.
+    #[error("the secrets did not come in {time:?}")]
+    SecretsLate {
+        /// The time.
+        time: Duration,
+    },
     /// The folder of driver files, or a file in it, cannot be read.
     #[error("cannot use the driver files in {path}: {reason}")]
     DriverFolder {
@@ -60,12 +67,26 @@ impl StartError {
         }
     }
 
+    /// Whether nothing is wrong but that secrets could not be read.
+    pub(crate) fn is_unreadable(&self) -> bool {
+        match self {
+            Self::Secrets(mistakes) => mistakes.iter().all(|mistake| mistake.is_unreadable),
+            Self::SecretsLate { .. } => true,
+            Self::Unreadable { .. }
+            | Self::Config(_)
+            | Self::DriverFolder { .. }
+            | Self::Drivers(_)
+            | Self::Part { .. } => false,
+        }
+    }
+
     /// A stable word for alarms and for `init/error`.
     pub const fn error_type(&self) -> &'static str {
         match self {
             Self::Unreadable { .. } => "Start.ConfigUnreadable",
             Self::Config(_) => "Start.ConfigInvalid",
             Self::Secrets(_) => "Start.SecretsUnusable",
+            Self::SecretsLate { .. } => "Start.SecretsLate",
             Self::DriverFolder { .. } => "Start.DriversUnreadable",
             Self::Drivers(_) => "Start.DriversInvalid",
             Self::Part { .. } => "Start.PartRefused",

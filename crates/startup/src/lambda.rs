@@ -9,9 +9,12 @@ use lambda_runtime::{Diagnostic, LambdaEvent, service_fn};
 use sendtrail_core::ports::Clock as _;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use tokio::sync::Mutex;
 
 use crate::error::StartError;
+use crate::instance::{Instance, Recipe};
 use crate::metrics::MetricsLine;
+use crate::rotation::Rotation;
 use crate::system::SystemClock;
 
 /// One invocation.
@@ -32,14 +35,32 @@ pub struct Handled<T> {
     pub response: T,
     /// The metrics line.
     pub metrics: MetricsLine,
+    /// What it saw that a changed secret would explain.
+    pub rotation: Rotation,
 }
 
 impl<T> Handled<T> {
+    /// An invocation that saw nothing of a changed secret.
+    pub fn new(response: T, metrics: MetricsLine) -> Self {
+        Self {
+            response,
+            metrics,
+            rotation: Rotation::None,
+        }
+    }
+
+    /// The same, with what it saw of a changed secret.
+    #[must_use]
+    pub fn with_rotation(self, rotation: Rotation) -> Self {
+        Self { rotation, ..self }
+    }
+
     /// The same with what `change` makes of the response.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Handled<U> {
         Handled {
             response: change(self.response),
             metrics: self.metrics,
+            rotation: self.rotation,
         }
     }
 }
@@ -59,23 +80,24 @@ impl InvocationError for Infallible {
 
 /// Serves until Lambda ends the process. A failed start is reported and ends the process, which Lambda
 /// takes for a failed start of the function.
-pub async fn run<A, T, E>(
-    started: Result<A, Vec<StartError>>,
-    handler: impl AsyncFn(&A, Invocation<'_>) -> Handled<Result<T, E>>,
+pub async fn run<R: Recipe, T, E>(
+    started: Result<Instance<R>, Vec<StartError>>,
+    handler: impl AsyncFn(&R::App, Invocation<'_>) -> Handled<Result<T, E>>,
 ) -> ExitCode
 where
     T: Serialize,
     E: InvocationError,
 {
-    let app = match started {
-        Ok(app) => app,
+    let instance = match started {
+        // Lambda gives one event at a time, so nobody ever waits for this.
+        Ok(instance) => Mutex::new(instance),
         Err(errors) => {
             let report = |_, error: &StartError| error.report();
             return errors.iter().fold(ExitCode::FAILURE, report);
         }
     };
     // Boxed, for the runtime's layers copy the future they are given.
-    let service = service_fn(|event| Box::pin(serve(&app, &handler, event)));
+    let service = service_fn(|event| Box::pin(serve(&instance, &handler, event)));
     match lambda_runtime::run(service).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => StartError::part("the Lambda runtime", &error).report(),
@@ -83,9 +105,9 @@ where
 }
 
 /// Serves one event. It is taken as raw JSON, so that every event reaches the function.
-async fn serve<A, T, E: InvocationError>(
-    app: &A,
-    handler: &impl AsyncFn(&A, Invocation<'_>) -> Handled<Result<T, E>>,
+async fn serve<R: Recipe, T, E: InvocationError>(
+    instance: &Mutex<Instance<R>>,
+    handler: &impl AsyncFn(&R::App, Invocation<'_>) -> Handled<Result<T, E>>,
     event: LambdaEvent<Box<RawValue>>,
 ) -> Result<T, Failed> {
     let (payload, context) = event.into_parts();
@@ -94,9 +116,9 @@ async fn serve<A, T, E: InvocationError>(
         request_id: &context.request_id,
         deadline: end_of(context.deadline),
     };
-    let Handled { response, metrics } = handler(app, invocation).await;
-    metrics.emit(SystemClock.now());
-    response.map_err(|error| Failed {
+    let served = instance.lock().await.serve(invocation, handler).await;
+    served.metrics.emit(SystemClock.now());
+    served.response.map_err(|error| Failed {
         error_type: error.error_type(),
         message: error.to_string(),
     })
@@ -135,6 +157,8 @@ impl From<Failed> for Diagnostic {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::secrets::Secrets;
+    use jiff::SignedDuration;
     use lambda_runtime::Context;
     use serde::Deserialize as _;
 
@@ -162,8 +186,30 @@ mod tests {
     }
 
     fn handled<T>(response: T) -> Handled<T> {
-        let metrics = MetricsLine::new("poller", "test");
-        Handled { response, metrics }
+        Handled::new(response, MetricsLine::new("poller", "test"))
+    }
+
+    /// A function that is a text, and needs no secret.
+    struct Text(&'static str);
+
+    impl Recipe for Text {
+        type App = String;
+
+        async fn secrets(&self) -> Result<Secrets, StartError> {
+            Ok(Secrets::default())
+        }
+
+        fn app(&self, _: &Secrets) -> Result<String, StartError> {
+            Ok(self.0.to_owned())
+        }
+
+        fn lifetime(&self) -> SignedDuration {
+            SignedDuration::from_mins(15)
+        }
+    }
+
+    fn instance() -> Mutex<Instance<Text>> {
+        Mutex::new(Instance::new(Text("seen"), Secrets::default()).unwrap())
     }
 
     #[tokio::test]
@@ -176,9 +222,9 @@ mod tests {
             } = invocation;
             handled(format!("{prefix} {payload} {request_id} {deadline}")).map(Ok::<_, Infallible>)
         };
-        let app = "seen".to_owned();
+        let instance = instance();
         for payload in ["null", "[]", " {\"a\":1}", "7", "\"x\""] {
-            let served = serve(&app, &handler, event(payload, 0)).await.unwrap();
+            let served = serve(&instance, &handler, event(payload, 0)).await.unwrap();
             let payload = payload.trim();
             assert_eq!(served, format!("seen {payload} inv-1 1970-01-01T00:00:00Z"));
         }
@@ -195,8 +241,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_failed_invocation_keeps_its_stable_type_and_not_a_type_name() {
-        let handler = async |(): &(), _: Invocation<'_>| handled(Err::<(), _>(Refused));
-        let failed = serve(&(), &handler, event("{}", 0)).await.unwrap_err();
+        let handler = async |_: &String, _: Invocation<'_>| handled(Err::<(), _>(Refused));
+        let failed = serve(&instance(), &handler, event("{}", 0))
+            .await
+            .unwrap_err();
         let text = "Test.Refused: the run could not happen";
         assert_eq!(format!("{failed:?}"), text);
         let diagnostic = Diagnostic::from(failed);
@@ -206,9 +254,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_failed_start_asks_for_no_event() {
-        let handler = async |(): &(), _: Invocation<'_>| handled(Ok::<_, Infallible>(()));
+        let handler = async |_: &String, _: Invocation<'_>| handled(Ok::<_, Infallible>(()));
         // The runtime would panic here, where it finds no Lambda.
         let errors = vec![StartError::part("a", &"b"), StartError::part("c", &"d")];
-        assert_eq!(run(Err(errors), handler).await, ExitCode::FAILURE);
+        assert_eq!(
+            run::<Text, _, _>(Err(errors), handler).await,
+            ExitCode::FAILURE
+        );
     }
 }

@@ -32,23 +32,35 @@ impl Unit {
 
 /// The metrics of one invocation. The dimensions are the function and the stage and nothing else: every new
 /// value of a dimension is a new metric, so text from outside must never become one.
+///
+/// Every number is in the line and can be asked for in the log. A metric for alarms, which is paid for by the
+/// month, becomes of it only what the function declares.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MetricsLine {
     function: &'static str,
     stage: String,
+    declared: &'static [&'static str],
     metrics: Vec<(&'static str, f64, Unit)>,
     properties: Vec<(&'static str, String)>,
 }
 
 impl MetricsLine {
-    /// A line without metrics yet.
+    /// A line without numbers yet, of which nothing is declared.
     pub fn new(function: &'static str, stage: &str) -> Self {
         Self {
             function,
             stage: stage.to_owned(),
+            declared: &[],
             metrics: Vec::new(),
             properties: Vec::new(),
         }
+    }
+
+    /// Declares which of the line's numbers are metrics.
+    #[must_use]
+    pub fn declaring(mut self, names: &'static [&'static str]) -> Self {
+        self.declared = names;
+        self
     }
 
     /// Adds a count. A later value of the same name replaces an earlier one.
@@ -58,17 +70,18 @@ impl MetricsLine {
         self.metric(name, f64::from(value), Unit::Count)
     }
 
-    /// Adds what was asked of the CRM between `before` and `after`, and what it last said is left of the
-    /// day's credits.
+    /// Adds what was asked of the CRM between `before` and `after`, whether it gave no token, and what it last
+    /// said is left of the day's credits.
     #[must_use]
     pub fn crm_usage(self, before: Usage, after: Usage) -> Self {
+        let more = |count: fn(&Usage) -> u64| count(&after).saturating_sub(count(&before));
+        let any = |count: fn(&Usage) -> u64| more(count).min(1);
         let asked = [
-            ("crm_calls", after.calls.saturating_sub(before.calls)),
-            ("crm_credits", after.credits.saturating_sub(before.credits)),
-            (
-                "crm_token_requests",
-                after.token_requests.saturating_sub(before.token_requests),
-            ),
+            ("crm_calls", more(|usage| usage.calls)),
+            ("crm_credits", more(|usage| usage.credits)),
+            ("crm_token_requests", more(|usage| usage.token_requests)),
+            ("crm_token_throttled", any(|usage| usage.token_throttled)),
+            ("crm_token_refused", any(|usage| usage.token_refused)),
         ];
         let left = after
             .credits_remaining
@@ -78,7 +91,7 @@ impl MetricsLine {
         })
     }
 
-    /// Adds a metric; values that are no finite number are left out.
+    /// Adds a number of this unit; values that are no finite number are left out.
     #[must_use]
     pub fn metric(mut self, name: &'static str, value: f64, unit: Unit) -> Self {
         if value.is_finite() {
@@ -101,6 +114,7 @@ impl MetricsLine {
         let declared: Vec<Value> = self
             .metrics
             .iter()
+            .filter(|(name, _, _)| self.declared.contains(name))
             .map(|(name, _, unit)| json!({"Name": name, "Unit": unit.name()}))
             .collect();
         let mut line = Map::new();
@@ -158,9 +172,11 @@ mod tests {
     }
 
     #[test]
-    fn a_line_declares_every_metric_it_holds() {
+    fn a_line_holds_every_number_and_declares_those_it_is_told_to() {
         let line = MetricsLine::new("poller", "prod")
+            .declaring(&["Scanned", "Duration", "NotInThisLine"])
             .count("Scanned", 3)
+            .count("Skipped", 1)
             .metric("Duration", 12.5, Unit::Milliseconds)
             .property("tick", "41");
         assert_eq!(
@@ -171,7 +187,7 @@ mod tests {
                     "Dimensions": [["function", "stage"]],
                     "Metrics": [{"Name": "Scanned", "Unit": "Count"}, {"Name": "Duration", "Unit": "Milliseconds"}],
                 }]},
-                "function": "poller", "stage": "prod", "Scanned": 3, "Duration": 12.5, "tick": "41",
+                "function": "poller", "stage": "prod", "Scanned": 3, "Skipped": 1, "Duration": 12.5, "tick": "41",
             })
         );
     }
@@ -183,6 +199,7 @@ mod tests {
             .property("stage", "evil")
             .property("_aws", "evil")
             .property("Refused", "evil\n{}")
+            .declaring(&["Refused", "function", "stage"])
             .count("Refused", 1);
         let value = rendered(&line);
         assert_eq!(value["function"], "intake");
@@ -191,6 +208,10 @@ mod tests {
         assert_eq!(
             value["_aws"]["CloudWatchMetrics"][0]["Dimensions"],
             json!([["function", "stage"]])
+        );
+        assert_eq!(
+            value["_aws"]["CloudWatchMetrics"][0]["Metrics"],
+            json!([{"Name": "Refused", "Unit": "Count"}])
         );
     }
 
@@ -201,14 +222,22 @@ mod tests {
             credits: 20,
             token_requests: 1,
             credits_remaining: Some(4_003),
+            ..Usage::default()
         };
         let after = Usage {
             calls: 12,
             credits: 23,
             token_requests: 1,
+            token_throttled: 2,
             credits_remaining: Some(4_000),
+            ..Usage::default()
         };
         let value = rendered(&MetricsLine::new("intake", "prod").crm_usage(before, after));
+        assert_eq!(
+            value["crm_token_throttled"], 1,
+            "it says whether, not how often"
+        );
+        assert_eq!(value["crm_token_refused"], 0);
         assert_eq!(value["crm_calls"], 2);
         assert_eq!(value["crm_credits"], 3);
         assert_eq!(value["crm_token_requests"], 0);

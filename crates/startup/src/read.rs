@@ -6,7 +6,7 @@ use std::path::Path;
 use jiff::SignedDuration;
 use sendtrail_core::settings::{Asked, Mistake, Mistakes, Reader, SecretRef, Section};
 
-use crate::config::{Config, Documents, Intake, Poller, SideEffect, SigningKey};
+use crate::config::{Config, Documents, Intake, Poller, SideEffect, SigningKey, Wake};
 use crate::environment::Environment;
 use crate::error::StartError;
 use crate::secrets::{Place, SecretStore};
@@ -49,12 +49,15 @@ pub(crate) fn read<C>(
     let root = reader.root();
 
     let stage = stage(&root);
+    let drain = root.boolean_or("drain", false);
+    let secrets_lifetime = secrets_lifetime(&root);
     let crm = read_crm(&root.section("crm"));
     let intake = intake(&root.section("intake"));
     let side_effect = side_effect(&root.section("side_effect"));
     let seal_key = root.section("seal").secret("key");
     let documents = documents(&root.section("documents"));
     let poller = poller(&root.section("poller"));
+    let wake = wake(&root.section("wake"));
     let places = places(&root.section("secrets"), folder);
 
     let asked = reader.asked();
@@ -63,20 +66,25 @@ pub(crate) fn read<C>(
     reader.finish()?;
 
     let config = (|| {
+        let stage = stage?;
         Some(Config {
-            stage: stage?,
+            stage: stage.clone(),
+            drain,
+            secrets_lifetime,
             crm: crm?,
             intake: intake?,
             side_effect,
             seal_key: seal_key?,
             documents,
             poller,
+            wake,
             secrets: SecretStore {
                 places: places
                     .into_iter()
                     .filter_map(|(n, p)| Some((n, p?)))
                     .collect(),
                 keys,
+                stage,
                 env: env.clone(),
             },
             folder: folder.to_path_buf(),
@@ -102,7 +110,7 @@ fn secret_variables(name: &str, text: &str, folder: &Path) -> BTreeSet<String> {
         .into_values()
         .filter_map(|place| match place? {
             Place::Variable(variable) => Some(variable),
-            Place::File(_) => None,
+            Place::File(_) | Place::Parameter(_) | Place::Secret(_) => None,
         })
         .collect()
 }
@@ -115,6 +123,44 @@ fn stage(root: &Section<'_, '_>) -> Option<String> {
         return None;
     }
     Some(stage)
+}
+
+fn secrets_lifetime(root: &Section<'_, '_>) -> SignedDuration {
+    let lifetime = root.duration_or("secrets_lifetime", "15m");
+    if lifetime < SignedDuration::from_mins(1) {
+        root.wrong(
+            "secrets_lifetime",
+            "must be at least 1m: every function reads its secrets again after it",
+        );
+    }
+    lifetime
+}
+
+/// All four keys or none: a schedule without one of them would do nothing, or nothing that is seen to fail.
+fn wake(section: &Section<'_, '_>) -> Option<Wake> {
+    const KEYS: [&str; 4] = ["group", "role_arn", "target_arn", "dead_letter_arn"];
+    let read = KEYS.map(|key| {
+        let text = section.optional_text(key);
+        text.filter(|text| !text.is_empty())
+    });
+    let missing: Vec<_> = KEYS
+        .iter()
+        .zip(&read)
+        .filter_map(|(key, text)| text.is_none().then_some(*key))
+        .collect();
+    if (1..KEYS.len()).contains(&missing.len()) {
+        let what = "is missing: the keys of [wake] are set all or none";
+        for key in &missing {
+            section.wrong(key, what);
+        }
+    }
+    let [group, role_arn, target_arn, dead_letter_arn] = read;
+    Some(Wake {
+        group: group?,
+        role_arn: role_arn?,
+        target_arn: target_arn?,
+        dead_letter_arn: dead_letter_arn?,
+    })
 }
 
 fn intake(section: &Section<'_, '_>) -> Option<Intake> {
@@ -240,11 +286,10 @@ fn places(section: &Section<'_, '_>, folder: &Path) -> BTreeMap<String, Option<P
     let mut places = BTreeMap::new();
     for (name, _) in section.keys() {
         let text = section.optional_text(&name);
-        let place = text.as_deref().and_then(|text| Place::parse(text, folder));
-        if text.is_some() && place.is_none() {
-            // The text is not repeated: it may be the secret itself.
-            section.wrong(&name, "must be env:VARIABLE or file:/path");
-        }
+        let place = text.and_then(|text| {
+            let read = Place::parse(&text, folder);
+            read.map_err(|what| section.wrong(&name, what)).ok()
+        });
         if !name
             .bytes()
             .all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))

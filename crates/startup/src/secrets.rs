@@ -3,46 +3,42 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::fmt;
-use std::io::Read as _;
-use std::path::PathBuf;
 
 use secrecy::{ExposeSecret as _, SecretString};
+use sendtrail_aws::{Account, AccountError};
 use sendtrail_core::settings::SecretRef;
 
 use crate::config::SigningKey;
 use crate::environment::Environment;
 use crate::error::StartError;
+use crate::function::Function;
 
-/// No secret is longer; what is longer is some other file.
-const MAX_SECRET: u64 = 64 * 1024;
+mod place;
+mod read;
 
-/// Where one secret is kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
-    Variable(String),
-    File(PathBuf),
-}
-
-impl Place {
-    /// Reads `env:VARIABLE` or `file:PATH`; a relative path is taken from `folder`.
-    pub(crate) fn parse(text: &str, folder: &std::path::Path) -> Option<Self> {
-        if let Some(name) = text.strip_prefix("env:") {
-            let word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
-            return (!name.is_empty() && name.bytes().all(word))
-                .then(|| Self::Variable(name.to_owned()));
-        }
-        let path = text.strip_prefix("file:")?;
-        (!path.is_empty()).then(|| Self::File(folder.join(path)))
-    }
-}
+use place::Pattern;
+pub(crate) use place::Place;
+use read::{Trouble, read};
 
 /// A secret that cannot be used. It never holds the value.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SecretMistake {
     /// The name in `[secrets]`.
     pub name: String,
-    /// What is wrong, with the variable or file.
+    /// What is wrong, with where it is kept.
     pub what: String,
+    /// Whether it could not be read, or is not there; otherwise what was read cannot be used.
+    pub is_unreadable: bool,
+}
+
+impl SecretMistake {
+    fn unusable(name: &str, what: String) -> Self {
+        Self {
+            name: name.to_owned(),
+            what,
+            is_unreadable: false,
+        }
+    }
 }
 
 impl fmt::Display for SecretMistake {
@@ -57,20 +53,31 @@ pub struct SecretStore {
     pub(crate) places: BTreeMap<String, Place>,
     /// The names of signing keys, the token key and the seal key, whose values must all differ.
     pub(crate) keys: BTreeSet<String>,
+    pub(crate) stage: String,
     pub(crate) env: Environment,
 }
 
 impl SecretStore {
-    /// Reads the secrets asked for, and only those.
+    /// The account of AWS that this process works in.
     ///
     /// # Errors
-    /// [`StartError::Secrets`] with every one that is not listed, missing or empty, and with keys whose value
-    /// another secret has too.
-    pub fn resolve<'a>(
+    /// [`AccountError`] names a variable that Lambda sets and that is missing here.
+    pub fn account(&self) -> Result<Account, AccountError> {
+        Account::of_variables(|name| self.env.get(name))
+    }
+
+    /// Reads the secrets that `function` asks for, and only those.
+    ///
+    /// # Errors
+    /// [`StartError::Secrets`] with every one that is not listed, missing, not allowed or empty, and with keys
+    /// whose value another secret has too.
+    pub async fn resolve<'a>(
         &self,
+        function: Function,
         refs: impl IntoIterator<Item = &'a SecretRef>,
     ) -> Result<Secrets, StartError> {
-        self.resolve_keys(refs, |_| Ok::<_, Infallible>(()))
+        self.resolve_keys(function, refs, |_| Ok::<_, Infallible>(()))
+            .await
     }
 
     /// The same, and every key among them (signing, token and seal keys) must be one that `parse` takes, so
@@ -78,29 +85,34 @@ impl SecretStore {
     ///
     /// # Errors
     /// As [`SecretStore::resolve`].
-    pub fn resolve_keys<'a, K, E: fmt::Display>(
+    pub async fn resolve_keys<'a, K, E: fmt::Display>(
         &self,
+        function: Function,
         refs: impl IntoIterator<Item = &'a SecretRef>,
         parse: impl Fn(&str) -> Result<K, E>,
     ) -> Result<Secrets, StartError> {
+        let names = refs.into_iter().map(SecretRef::name).collect();
         let mut values = BTreeMap::new();
         let mut mistakes = Vec::new();
-        let names: BTreeSet<&str> = refs.into_iter().map(SecretRef::name).collect();
-        for name in names {
-            match self.read(name) {
-                Ok(value) => {
-                    let bad = self.keys.contains(name).then(|| parse(&value).err());
-                    mistakes.extend(bad.flatten().map(|error| SecretMistake {
-                        name: name.to_owned(),
-                        what: error.to_string(),
-                    }));
-                    values.insert(name.to_owned(), SecretString::from(value));
+        for (name, found) in read(self, function, names).await {
+            let value = match found {
+                Ok(value) => value,
+                Err(Trouble::Unreadable(what)) => {
+                    mistakes.push(SecretMistake {
+                        is_unreadable: true,
+                        ..SecretMistake::unusable(name, what)
+                    });
+                    continue;
                 }
-                Err(what) => mistakes.push(SecretMistake {
-                    name: name.to_owned(),
-                    what,
-                }),
-            }
+                Err(Trouble::Unusable(what)) => {
+                    mistakes.push(SecretMistake::unusable(name, what));
+                    continue;
+                }
+            };
+            let is_key = self.keys.contains(name);
+            let bad = is_key.then(|| parse(value.expose_secret()).err()).flatten();
+            mistakes.extend(bad.map(|error| SecretMistake::unusable(name, error.to_string())));
+            values.insert(name.to_owned(), value);
         }
         mistakes.extend(self.repeated(&values));
         if mistakes.is_empty() {
@@ -108,25 +120,6 @@ impl SecretStore {
         } else {
             Err(StartError::Secrets(mistakes))
         }
-    }
-
-    fn read(&self, name: &str) -> Result<String, String> {
-        let place = self.places.get(name).ok_or("is not listed in [secrets]")?;
-        let (value, at) = match place {
-            Place::Variable(variable) => {
-                let at = format!("the variable {variable}");
-                let value = self.env.get(variable).map(str::to_owned);
-                (value.ok_or_else(|| format!("{at} is not set"))?, at)
-            }
-            Place::File(path) => {
-                let at = format!("the file {}", path.display());
-                (read_file(path).map_err(|what| format!("{at} {what}"))?, at)
-            }
-        };
-        if value.trim().is_empty() {
-            return Err(format!("{at} is empty"));
-        }
-        Ok(value)
     }
 
     /// A key that signs one thing must not be the key to another, under whatever name.
@@ -137,29 +130,12 @@ impl SecretStore {
                 *other != name && text.expose_secret() == value.expose_secret()
             });
             if let Some((other, _)) = same {
-                mistakes.push(SecretMistake {
-                    name: name.clone(),
-                    what: format!("has the same value as secret:{other}; every key needs its own"),
-                });
+                let what = format!("has the same value as secret:{other}; every key needs its own");
+                mistakes.push(SecretMistake::unusable(name, what));
             }
         }
         mistakes
     }
-}
-
-/// The text of a secret's file without the line end that editors leave.
-fn read_file(path: &std::path::Path) -> Result<String, String> {
-    let file = std::fs::File::open(path).map_err(|error| format!("cannot be read: {error}"))?;
-    let mut text = String::new();
-    let read = file.take(MAX_SECRET + 1).read_to_string(&mut text);
-    // The system's word for text that is no UTF-8 would do, but this says it plainly.
-    match read {
-        Ok(read) if read as u64 > MAX_SECRET => return Err("is too long for a secret".to_owned()),
-        Ok(_) => {}
-        Err(error) => return Err(format!("cannot be read as UTF-8 text: {error}")),
-    }
-    let line = text.strip_suffix('\n').unwrap_or(&text);
-    Ok(line.strip_suffix('\r').unwrap_or(line).to_owned())
 }
 
 /// The secrets a function asked for. `Debug` shows names only.
@@ -175,16 +151,25 @@ impl fmt::Debug for Secrets {
 }
 
 impl Secrets {
+    /// Whether every value is what it is in `other`.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let texts = |secrets: &Self| -> Vec<_> {
+            let pairs = secrets.values.iter();
+            pairs
+                .map(|(name, value)| (name.clone(), value.expose_secret().to_owned()))
+                .collect()
+        };
+        texts(self) == texts(other)
+    }
+
     /// One of the secrets that were asked for.
     ///
     /// # Errors
     /// [`StartError::Secrets`] when this one was not.
     pub fn get(&self, secret: &SecretRef) -> Result<&SecretString, StartError> {
         self.values.get(secret.name()).ok_or_else(|| {
-            StartError::Secrets(vec![SecretMistake {
-                name: secret.name().to_owned(),
-                what: "was not asked for".to_owned(),
-            }])
+            let what = "was not asked for".to_owned();
+            StartError::Secrets(vec![SecretMistake::unusable(secret.name(), what)])
         })
     }
 
@@ -198,3 +183,6 @@ impl Secrets {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

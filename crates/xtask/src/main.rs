@@ -6,7 +6,9 @@
 )]
 
 mod build;
+mod checks;
 mod proof;
+mod rehearse;
 mod run;
 mod tools;
 
@@ -29,9 +31,13 @@ The repository's chores.
                                                also `simulate cost` and `simulate fairness`
   cargo xtask fuzz [--seconds N] [TARGET]...   look for inputs that break a parser, a minute each where not said;
                                                needs cargo-fuzz
+  cargo xtask rehearse [--only STEP]... [--keep]
+                                               a deployment without an AWS account, step by step
+  cargo xtask check-infra                      the template, its alarms, the workflows, the dependencies
   cargo xtask lint                             format, clippy and documentation, warnings as errors
-  cargo xtask generate                         rewrite what is made from code: schema, diagram
-  cargo xtask bench                            start-up, memory and size of the release binaries
+  cargo xtask generate                         rewrite what is made from code: schema, diagram, metrics lines
+  cargo xtask bench [start]                    start-up, memory and size of the release binaries; start: with
+                                               secrets in files and in Parameter Store, beside a Python function
   cargo xtask count                            tests counted by kind
 
 What follows `demo`, `local`, `model` and `simulate` is passed on; try `cargo xtask demo --help`.";
@@ -47,6 +53,8 @@ fn main() -> ExitCode {
         "model" => proof::model(&rest),
         "simulate" => proof::simulate(&rest),
         "fuzz" => proof::fuzz(&rest),
+        "rehearse" => rehearse::rehearse(&rest),
+        "check-infra" => checks::infra(),
         "lint" => run::lint(),
         "generate" => run::generate(),
         "bench" => run::bench(&rest),

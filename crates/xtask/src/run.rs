@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::build::{Profile, binaries, root};
-use crate::{proof, tools};
+use crate::build::{Profile, binaries, root, target_folder};
+use crate::{checks, proof, rehearse, tools};
 
 /// Runs a command with its output shown.
 ///
@@ -72,11 +72,17 @@ pub(crate) fn tests(arguments: &[String]) -> Result<(), String> {
     timed("documentation tests", || {
         check(cargo(["test", "--workspace", "--doc", "--quiet"]))
     })?;
+    // The workspace is tested with every feature; what a deployed side-effect lacks is only seen without.
+    timed("side-effect without wake-ups", || {
+        let package = ["test", "--package", "sendtrail-side-effect", "--quiet"];
+        check(cargo(package))
+    })?;
     timed("the control", control)?;
     for (what, run) in proof::SHORT {
         timed(what, run)?;
     }
-    Ok(())
+    timed("the template and its alarms", checks::infra)?;
+    timed("the rehearsal", || rehearse::rehearse(&[]))
 }
 
 /// Shows, with a client as it comes, that the hostile servers would make one post twice. It is a workspace of
@@ -151,7 +157,16 @@ pub(crate) fn generate() -> Result<(), String> {
     check(schema)?;
     let mut diagram = cargo(["test", "--package", "sendtrail-tests", "--quiet", "diagram"]);
     diagram.env("SENDTRAIL_GENERATE", "1");
-    check(diagram)
+    check(diagram)?;
+    // What the alarms are tried over: infra/checks/lines.
+    for function in ["intake", "side-effect", "poller"] {
+        let package = format!("sendtrail-{function}");
+        let test = "committed_metrics_lines";
+        let mut lines = cargo(["test", "--package", &package, "--lib", "--quiet", test]);
+        lines.env("SENDTRAIL_GENERATE", "1");
+        check(lines)?;
+    }
+    Ok(())
 }
 
 /// Start-up, memory and size of the release binaries.
@@ -169,11 +184,23 @@ pub(crate) fn bench(arguments: &[String]) -> Result<(), String> {
         );
     }
     let mut command = Command::new(folder.join("sendtrail"));
-    command
-        .arg("measure")
-        .arg("--functions")
-        .arg(&folder)
-        .args(arguments);
+    command.arg("measure").arg("--functions").arg(&folder);
+    match arguments {
+        [only] if only == "start" => {
+            let handler = root().join("crates/xtask/bench");
+            let made_of = handler.join("requirements.txt");
+            let python = tools::environment(&target_folder().join("bench-python"), &[made_of])?;
+            command
+                .arg("--starts")
+                .arg("--python")
+                .arg(python.join("bin/python"))
+                .arg("--handler")
+                .arg(handler);
+        }
+        _ => {
+            command.args(arguments);
+        }
+    }
     check(command)
 }
 

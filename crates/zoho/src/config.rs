@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
 
 use jiff::SignedDuration;
 use secrecy::SecretString;
@@ -10,7 +9,7 @@ use sendtrail_core::ids::CrmName;
 use sendtrail_core::settings::{SecretRef, Section};
 use url::{Host, Url};
 
-use crate::token::{FileTokenCache, NoTokenCache, TokenCache};
+use crate::token::TokenPlace;
 
 /// The kinds of automation a write can let the CRM run.
 const TRIGGERS: [&str; 5] = [
@@ -44,8 +43,8 @@ pub struct Config {
     pub fields: Fields,
     /// Automation that may run after writes a team hangs its notifications on.
     pub notify: Vec<String>,
-    /// Folder in which the access token is kept between runs. For local runs.
-    pub token_cache: Option<PathBuf>,
+    /// Where the access token outlives a process.
+    pub token_cache: TokenPlace,
 }
 
 /// Which secret holds each function's refresh token.
@@ -114,7 +113,7 @@ impl Config {
         let (request_timeout, connect_timeout) = timeouts(crm);
         let module = name(crm, "module", "Send_Histories");
         let notify = notify(crm);
-        let token_cache = crm.text_or("token_cache", "");
+        let token_cache = TokenPlace::read(crm);
         let fields = Fields::read(&crm.section("fields"));
         let refresh_token = RefreshTokens::read(&crm.section("refresh_token"));
         Some(Self {
@@ -128,18 +127,8 @@ impl Config {
             module: module?,
             fields: fields?,
             notify,
-            token_cache: Some(token_cache)
-                .filter(|folder| !folder.is_empty())
-                .map(PathBuf::from),
+            token_cache,
         })
-    }
-
-    /// The token cache this configuration asks for.
-    pub fn open_token_cache(&self) -> Box<dyn TokenCache> {
-        match &self.token_cache {
-            Some(folder) => Box::new(FileTokenCache::new(folder.clone())),
-            None => Box::new(NoTokenCache),
-        }
     }
 }
 
@@ -307,7 +296,7 @@ poller = "secret:c"
         assert_eq!(config.connect_timeout, SignedDuration::from_secs(3));
         assert_eq!(config.refresh_token.poller.name(), "c");
         assert_eq!(config.refresh_token.operator, None);
-        assert_eq!(config.token_cache, None);
+        assert_eq!(config.token_cache, TokenPlace::Process);
     }
 
     #[test]

@@ -24,4 +24,7 @@ pub use config::{Config, Fields, RefreshTokens, Secrets};
 pub use list::Cursor;
 pub use recent::Recent;
 pub use store::{BuildError, Zoho};
-pub use token::{AccessToken, CacheFuture, FileTokenCache, NoTokenCache, TokenCache};
+pub use token::{
+    AccessToken, CacheFuture, FileTokenCache, NoTokenCache, Opener, ParameterTokenCache,
+    TokenCache, TokenPlace, Turn,
+};

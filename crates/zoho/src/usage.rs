@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use sendtrail_core::ports::{Metered, Usage};
+use sendtrail_core::ports::{Metered, StoreError, Usage};
 
 use crate::store::Zoho;
 
@@ -20,6 +20,8 @@ pub(crate) struct Counters {
     calls: AtomicU64,
     credits: AtomicU64,
     token_requests: AtomicU64,
+    token_throttled: AtomicU64,
+    token_refused: AtomicU64,
     remaining: AtomicI64,
 }
 
@@ -29,6 +31,8 @@ impl Default for Counters {
             calls: AtomicU64::new(0),
             credits: AtomicU64::new(0),
             token_requests: AtomicU64::new(0),
+            token_throttled: AtomicU64::new(0),
+            token_refused: AtomicU64::new(0),
             remaining: AtomicI64::new(-1),
         }
     }
@@ -47,6 +51,21 @@ impl Counters {
         self.token_requests.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// A token was due and there was none, for this reason.
+    pub(crate) fn got_no_token(&self, error: &StoreError) {
+        let counter = match error {
+            StoreError::TokenThrottled => &self.token_throttled,
+            StoreError::Unauthorized { .. } => &self.token_refused,
+            StoreError::NotFound
+            | StoreError::RateLimited { .. }
+            | StoreError::Refused { .. }
+            | StoreError::TooLarge { .. }
+            | StoreError::Transient { .. }
+            | StoreError::Malformed { .. } => return,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
     pub(crate) fn left(&self, credits: u64) {
         let credits = i64::try_from(credits).unwrap_or(i64::MAX);
         self.remaining.store(credits, Ordering::Relaxed);
@@ -57,6 +76,8 @@ impl Counters {
             calls: self.calls.load(Ordering::Relaxed),
             credits: self.credits.load(Ordering::Relaxed),
             token_requests: self.token_requests.load(Ordering::Relaxed),
+            token_throttled: self.token_throttled.load(Ordering::Relaxed),
+            token_refused: self.token_refused.load(Ordering::Relaxed),
             credits_remaining: u64::try_from(self.remaining.load(Ordering::Relaxed)).ok(),
         }
     }

@@ -44,6 +44,7 @@ fn settings(signing: &str) -> Settings {
         preview_link: false,
         max_document_bytes: 1024,
         attempt_time: SignedDuration::from_secs(10),
+        drain: false,
     }
 }
 

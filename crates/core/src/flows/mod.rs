@@ -12,6 +12,7 @@ mod submit;
 mod sweep;
 mod twins;
 mod verify;
+mod wake;
 
 pub use confirm::{Confirmed, DocumentToConfirm, Previewable, confirm, previewable};
 pub use look_up::after_look_up;
@@ -24,3 +25,4 @@ pub use submit::{Press, Refused, Sent, SubmitPorts, send};
 pub use sweep::{SweepDue, after_find, sweep_due};
 pub use verify::may_claim;
 pub(crate) use verify::shows_an_earlier_submit;
+pub use wake::{Wake, Woken, wake};

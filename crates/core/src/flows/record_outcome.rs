@@ -47,6 +47,10 @@ pub enum Recorded {
         state: String,
         /// How many conflicts were met on the way.
         conflicts: u32,
+        /// Whether an earlier write was tried and did not do it, or could not be seen to.
+        late: bool,
+        /// When the poller looks next, where it does.
+        next_check_at: Option<Timestamp>,
     },
     /// A person moved the record meanwhile: the submission is in the progress, the state is theirs. Alarm.
     BesideAPerson {
@@ -85,7 +89,7 @@ pub async fn record_outcome(
         world,
         until,
     };
-    let (mut conflicts, mut missed) = (0, 0);
+    let (mut conflicts, mut missed, mut late) = (0, 0, false);
     let mut next = base;
     let mut detail = String::new();
     loop {
@@ -103,10 +107,21 @@ pub async fn record_outcome(
                 }
             }
             Ok(base) => match change_on(base.record(), outcome, world.now()) {
+                OnRecord::Written {
+                    state,
+                    next_check_at,
+                } => {
+                    return Recorded::Written {
+                        state,
+                        conflicts,
+                        late,
+                        next_check_at,
+                    };
+                }
                 OnRecord::Done(recorded) => return recorded,
                 OnRecord::Write { change, beside } => {
                     match commit(store, world, &base, *change, until).await {
-                        Commit::Written { state, .. } => {
+                        Commit::Written { state, progress } => {
                             let state = state.map_or_else(
                                 || state_text(base.record()),
                                 |s| s.label().to_owned(),
@@ -114,15 +129,22 @@ pub async fn record_outcome(
                             return if beside {
                                 Recorded::BesideAPerson { state }
                             } else {
-                                Recorded::Written { state, conflicts }
+                                Recorded::Written {
+                                    state,
+                                    conflicts,
+                                    late,
+                                    next_check_at: progress.next_check_at(),
+                                }
                             };
                         }
                         // The record moved on: look at what it has become.
                         Commit::SkippedConflict | Commit::Illegal(_) | Commit::ForeignState => {
                             conflicts += 1;
+                            late = true;
                         }
                         Commit::NotWritten(error) | Commit::Unconfirmed(error) => {
                             detail = error.to_string();
+                            late = true;
                         }
                     }
                 }
@@ -145,8 +167,16 @@ pub async fn record_outcome(
 }
 
 enum OnRecord {
+    /// It says the outcome by now: an earlier write was applied, or the sweep found the same.
+    Written {
+        state: String,
+        next_check_at: Option<Timestamp>,
+    },
     Done(Recorded),
-    Write { change: Box<Change>, beside: bool },
+    Write {
+        change: Box<Change>,
+        beside: bool,
+    },
 }
 
 fn change_on(record: &HistoryRecord, outcome: &Outcome, now: Timestamp) -> OnRecord {
@@ -205,10 +235,10 @@ fn beside_a_person(
         known.reference == submission.reference && known.external_id == submission.external_id
     });
     if known {
-        return OnRecord::Done(Recorded::Written {
+        return OnRecord::Written {
             state,
-            conflicts: 0,
-        });
+            next_check_at: progress.next_check_at(),
+        };
     }
     // What the sweep found, or an accepted id, is never replaced by less.
     match &mut progress.submission {

@@ -9,6 +9,10 @@ pub struct Usage {
     pub credits: u64,
     /// Requests sent to the token endpoint.
     pub token_requests: u64,
+    /// Times the token endpoint refused for too many tokens, a request held back in the cool-down included.
+    pub token_throttled: u64,
+    /// Times the token endpoint refused the refresh token or the client, a request held back after it included.
+    pub token_refused: u64,
     /// What the CRM last said is left of the day's credits, where it says so.
     pub credits_remaining: Option<u64>,
 }

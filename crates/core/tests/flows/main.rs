@@ -19,3 +19,4 @@ mod submit_refused;
 mod sweep;
 mod time_limits;
 mod twins;
+mod wake;

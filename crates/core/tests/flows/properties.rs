@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 use proptest::prelude::*;
 use sendtrail_core::commit::{Change, Commit, commit, read_base};
-use sendtrail_core::flows::{Operation, operate, save_again};
+use sendtrail_core::flows::{Operation, Wake, operate, save_again, wake};
 use sendtrail_core::ids::HistoryId;
 use sendtrail_core::ports::{FindAnswer, LookUpAnswer, SubmitOutcome};
 use sendtrail_core::progress::Progress;
@@ -28,6 +28,7 @@ enum Step {
     ClearProgress,
     Settle,
     Resume,
+    Wake,
     Wait(u32),
     LoseReply,
     LoseWrite,
@@ -86,6 +87,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => typed(),
         1 => Just(Step::Settle),
         1 => Just(Step::Resume),
+        1 => Just(Step::Wake),
         3 => (0u32..400).prop_map(Step::Wait),
         1 => Just(Step::Wait(100_000)),
         1 => Just(Step::LoseReply),
@@ -234,6 +236,13 @@ impl Play {
                     store, world, "local", &self.id, &resume, "Olga", "why", until,
                 )
                 .await;
+            }
+            Step::Wake => {
+                let by = Wake {
+                    by: "Olga",
+                    reason: None,
+                };
+                wake(store, world, &self.id, by, until).await;
             }
             Step::Wait(seconds) => self.bench.pass(seconds.into()).await,
             Step::LoseReply => store.lose_next_write_reply(),

@@ -44,7 +44,17 @@ async fn a_conflict_with_the_claim_intact_is_written_on_the_new_revision() {
         let conflicts = 1;
         let state = state.to_owned();
         assert_eq!(bench.state(&id), state);
-        assert_eq!(recorded, Recorded::Written { state, conflicts });
+        let next_check_at = bench.progress(&id).next_check_at();
+        assert_eq!(next_check_at.is_some(), state == "accepted", "{state}");
+        assert_eq!(
+            recorded,
+            Recorded::Written {
+                state,
+                conflicts,
+                late: true,
+                next_check_at
+            }
+        );
         assert_eq!(bench.row(&id).source, None, "the edit stands");
     }
 }

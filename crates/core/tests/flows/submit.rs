@@ -30,6 +30,8 @@ async fn an_accepted_submit_is_claimed_sent_once_and_recorded() {
     let recorded = Recorded::Written {
         state: "accepted".to_owned(),
         conflicts: 0,
+        late: false,
+        next_check_at: bench.progress(&id).next_check_at(),
     };
     let outcome = accepted("ltr_1");
     assert_eq!(sent, Sent::Done { outcome, recorded });

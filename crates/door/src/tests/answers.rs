@@ -184,3 +184,14 @@ fn our_own_failures_are_louder_and_keep_their_cause_inside() {
     assert!(log.contains("INFO") && log.contains("inv-9"), "{log}");
     assert!(response.body().contains("\"request_id\":\"inv-9\""));
 }
+
+#[test]
+fn a_drained_door_says_when_to_come_back_and_in_words() {
+    let (response, body) = answer(&Refusal::draining());
+    assert_eq!(
+        (response.status(), &body["code"]),
+        (503, &json!("draining"))
+    );
+    assert_eq!(response.header("retry-after"), Some("300"));
+    assert!(body["detail"].as_str().unwrap().contains("Try again"));
+}

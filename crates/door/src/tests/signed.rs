@@ -5,7 +5,7 @@ use super::support::{
     NOW, SAVE, event, expect, ring, secret, signed_event, signed_headers, with_request,
 };
 use crate::{
-    Claims, Code, Expected, HistoryIdIn, Purpose, TokenKey, Verified, verify_bearer,
+    Claims, Code, Expected, HistoryIdIn, Purpose, Secret, TokenKey, Verified, verify_bearer,
     verify_receipt, verify_signed,
 };
 
@@ -252,4 +252,84 @@ fn tokens_are_checked_with_the_gateways_clock_and_named_inside() {
             (Code::Unauthorized, "receipt_missing")
         );
     });
+}
+
+#[test]
+fn a_key_that_was_changed_explains_only_a_good_request_of_now_that_no_key_made() {
+    let may_be = |event: &Value| {
+        with_request(event, |request| {
+            let refused = verify_signed::<Value>(request, &ring(), &expect(HistoryIdIn::Nowhere));
+            refused.unwrap_err().may_be_rotation()
+        })
+    };
+    let other = Secret::parse(&"o".repeat(32)).unwrap();
+    let signed_at = |seconds: i64| {
+        let mut event = signed_event(SAVE);
+        let timestamp = seconds.to_string();
+        event["headers"]["webhook-timestamp"] = json!(timestamp);
+        event["headers"]["webhook-signature"] = json!(sign(&other, "msg_1", &timestamp, SAVE));
+        event
+    };
+    for seconds in [NOW, NOW - 300, NOW + 300] {
+        assert!(may_be(&signed_at(seconds)), "{seconds}");
+    }
+    for seconds in [NOW - 301, NOW + 301, 0, -1, i64::MAX] {
+        assert!(!may_be(&signed_at(seconds)), "{seconds}");
+    }
+    let good = signed_event(SAVE);
+    for (name, value) in [
+        ("webhook-id", Value::Null),
+        ("webhook-timestamp", Value::Null),
+        ("webhook-timestamp", json!("yesterday")),
+        ("webhook-signature", Value::Null),
+        ("webhook-signature", json!("v1,AAAA")),
+        ("webhook-signature", json!("v2,AAAA")),
+    ] {
+        let mut event = good.clone();
+        event["headers"][name] = value;
+        assert!(!may_be(&event), "{name}");
+    }
+    // The signature holds: no other key would do better.
+    let other_op = signed_event(br#"{"aud":"local/intake","op":"send"}"#);
+    let mut late = good;
+    late["requestContext"]["timeEpoch"] = json!((NOW + 301) * 1000);
+    assert!(!may_be(&other_op) && !may_be(&late));
+}
+
+#[test]
+fn a_key_that_was_changed_explains_only_a_token_that_no_key_made() {
+    let key = TokenKey::new(secret(), "local");
+    let claims = Claims {
+        purpose: Purpose::Preview,
+        history_id: "57".into(),
+        rev: 1,
+        input_sha256: "0".repeat(64),
+        document_sha256: None,
+        expires_at: NOW + 60,
+    };
+    let may_be = |token: &str, expected: &str| {
+        let headers = json!({"authorization": format!("Bearer {token}")});
+        let event = event("GET", "/v1/histories/57/preview", headers, "");
+        with_request(&event, |request| {
+            let expected = Expected {
+                purpose: Purpose::Preview,
+                history_id: expected,
+                rev: None,
+                input_sha256: None,
+                document_sha256: None,
+            };
+            let refused = verify_bearer(request, &key, &expected);
+            refused.unwrap_err().may_be_rotation()
+        })
+    };
+    let other = Secret::parse(&"o".repeat(32)).unwrap();
+    let changed = TokenKey::new(other, "local").issue(&claims);
+    assert!(may_be(&changed, "57"));
+    let own = key.issue(&claims);
+    assert!(!may_be(&own, "58"), "of another record");
+    let late = key.issue(&Claims {
+        expires_at: NOW,
+        ..claims
+    });
+    assert!(!may_be(&late, "57") && !may_be("a.b", "57") && !may_be("", "57"));
 }

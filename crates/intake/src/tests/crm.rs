@@ -31,6 +31,8 @@ pub(super) struct TestCrm {
     pub(super) store: MemoryStore,
     pub(super) faults: Mutex<Faults>,
     calls: AtomicU64,
+    /// Times there was no token: too many were asked for, or the refresh token was refused.
+    no_token: [AtomicU64; 2],
 }
 
 impl TestCrm {
@@ -39,6 +41,7 @@ impl TestCrm {
             store: MemoryStore::new(world),
             faults: Mutex::default(),
             calls: AtomicU64::new(0),
+            no_token: Default::default(),
         }
     }
 
@@ -59,9 +62,12 @@ impl TestCrm {
 impl Metered for TestCrm {
     fn usage(&self) -> Usage {
         let calls = self.calls();
+        let [throttled, refused] = &self.no_token;
         Usage {
             calls,
             credits: 2 * calls,
+            token_throttled: throttled.load(Ordering::Relaxed),
+            token_refused: refused.load(Ordering::Relaxed),
             ..Usage::default()
         }
     }
@@ -87,7 +93,14 @@ impl GuardedWrite for TestCrm {
 impl CreateHistory for TestCrm {
     async fn create(&self, new: &NewRecord) -> CreateReply {
         match self.call().await.create {
-            Some(error) => CreateReply::NotCreated(error),
+            Some(error) => {
+                let [throttled, refused] = &self.no_token;
+                let is_throttled = error == StoreError::TokenThrottled;
+                throttled.fetch_add(u64::from(is_throttled), Ordering::Relaxed);
+                let is_refused = matches!(error, StoreError::Unauthorized { .. });
+                refused.fetch_add(u64::from(is_refused), Ordering::Relaxed);
+                CreateReply::NotCreated(error)
+            }
             None => self.store.create(new).await,
         }
     }

@@ -1,7 +1,8 @@
 //! Routes, time and metrics.
 
 use proptest::prelude::*;
-use sendtrail_core::ports::Clock as _;
+use sendtrail_core::ports::{Clock as _, StoreError};
+use sendtrail_startup::Rotation;
 use serde_json::{Value, json};
 
 use super::support::{PDF, Stack, input};
@@ -106,7 +107,7 @@ async fn a_crm_that_never_answers_ends_as_an_answer_before_the_deadline() {
     answer.is(503, "crm_unavailable");
     assert_eq!(answer.header("retry-after"), Some("10"));
     assert!(stack.world.now() < deadline);
-    assert_eq!(stack.metrics(&answer)["failed"], 1);
+    assert_eq!(stack.metrics(&answer)["errors"], 1);
     assert_eq!(stack.metrics(&answer)["crm_calls"], 1);
 }
 
@@ -146,10 +147,10 @@ async fn the_metrics_say_what_was_done_by_which_key_and_what_it_cost() {
         ("outcome", json!("saved")),
         ("code", json!("ok")),
         ("status", json!("201")),
-        ("key", json!("k1")),
+        ("key_name", json!("k1")),
         ("requests", json!(1)),
         ("refused", json!(0)),
-        ("failed", json!(0)),
+        ("errors", json!(0)),
         ("unauthorized", json!(0)),
         ("crm_calls", json!(2)),
         ("crm_credits", json!(4)),
@@ -167,12 +168,12 @@ async fn the_metrics_say_what_was_done_by_which_key_and_what_it_cost() {
         ("code", json!("unauthorized")),
         ("unauthorized", json!(1)),
         ("refused", json!(1)),
-        ("failed", json!(0)),
+        ("errors", json!(0)),
         ("crm_calls", json!(0)),
     ] {
         assert_eq!(line[name], value, "{name}");
     }
-    assert!(line.get("key").is_none() && line.get("document_bytes").is_none());
+    assert!(line.get("key_name").is_none() && line.get("document_bytes").is_none());
     let malformed = stack.metrics(&stack.handle_text("null").await);
     assert_eq!(
         (&malformed["route"], &malformed["code"]),
@@ -181,4 +182,45 @@ async fn the_metrics_say_what_was_done_by_which_key_and_what_it_cost() {
     let saved = super::support::held(&answer);
     let shown = stack.preview(&saved.id, &saved.preview_token).await;
     assert_eq!(stack.metrics(&shown)["document_bytes"], PDF.len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drained_function_answers_every_request_so_and_asks_nobody() {
+    let stack = Stack::with(|settings| settings.drain = true);
+    let good = stack.signed("POST", "/v1/histories", "msg_1", &input());
+    let mut forged = good.clone();
+    forged["headers"]["webhook-id"] = json!("msg_2");
+    let mut unreadable = good.clone();
+    unreadable["body"] = json!("no base64");
+    let nowhere = stack.event("GET", "/%zz", &json!({}), b"");
+    for event in [good, forged, unreadable, nowhere] {
+        let answer = stack.handle(&event).await;
+        answer.is(503, "draining");
+        assert_eq!(answer.header("retry-after"), Some("300"));
+        let line = stack.metrics(&answer);
+        assert_eq!(
+            (&line["code"], &line["errors"]),
+            (&json!("draining"), &json!(0))
+        );
+        assert_eq!(line["crm_calls"], 0);
+        assert_eq!(answer.handled.rotation, Rotation::None);
+    }
+    assert_eq!(stack.traces(), (0, 0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_changed_secret_would_explain_is_told_to_the_loop() {
+    let stack = Stack::new();
+    let mut forged = stack.signed("POST", "/v1/histories", "msg_1", &input());
+    forged["headers"]["webhook-id"] = json!("msg_2");
+    let seen = async |event: &Value| stack.handle(event).await.handled.rotation;
+    assert_eq!(seen(&forged).await, Rotation::NoKeyMatched);
+    forged["headers"]["webhook-signature"] = json!("v1,AAAA");
+    assert_eq!(seen(&forged).await, Rotation::None);
+    let good = stack.signed("POST", "/v1/histories", "msg_3", &input());
+    let detail = "invalid_code".to_owned();
+    stack.fail(|faults| faults.create = Some(StoreError::Unauthorized { detail }));
+    assert_eq!(seen(&good).await, Rotation::CredentialsRefused);
+    stack.fail(|faults| faults.create = None);
+    assert_eq!(seen(&good).await, Rotation::None);
 }

@@ -86,6 +86,7 @@ impl Stack {
         let signing = ("k1".to_owned(), secret(SIGNING));
         let mut settings = Settings {
             stage: "local".to_owned(),
+            drain: false,
             signing_keys: KeyRing::new(vec![signing]).unwrap(),
             token_key: TokenKey::new(secret(TOKENS), "local"),
             drivers: BTreeSet::from([DriverId::parse("letter").unwrap()]),

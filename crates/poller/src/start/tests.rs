@@ -13,11 +13,11 @@ const VARIABLES: [(&str, &str); 3] = [
     ("LOB_KEY", "test_0123456789_key_of_the_send_api"),
 ];
 
-fn start_with(
+async fn start_with(
     driver: &str,
     variables: &[(&str, &str)],
     changed: &[(&str, &str)],
-) -> Result<Live, StartError> {
+) -> Result<Instance<Recipe>, StartError> {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("sendtrail.toml"), SAMPLE).unwrap();
     std::fs::create_dir(folder.path().join("drivers")).unwrap();
@@ -26,24 +26,25 @@ fn start_with(
     let pairs = pairs.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     let env = Environment::new(pairs, folder.path());
     let (_, logs) = sendtrail_startup::logs_to("poller", &env, std::io::sink);
-    start(&env, &logs)
+    start(&env, &logs).await
 }
 
-#[test]
-fn it_starts_without_any_key_of_a_door_or_seal() {
-    let app = start_with(DRIVER, &VARIABLES, &[]).unwrap();
+#[tokio::test]
+async fn it_starts_without_any_key_of_a_door_or_seal() {
+    let instance = start_with(DRIVER, &VARIABLES, &[]).await.unwrap();
+    let app = instance.app();
     assert_eq!(app.policy.stage, "prod");
     assert_eq!(app.policy.claim_stale, SignedDuration::from_secs(90));
     assert_eq!(app.drivers.ids().collect::<Vec<_>>(), ["lob-letter"]);
-    let text = format!("{app:?}");
+    let text = format!("{instance:?}");
     for (name, value) in VARIABLES {
         assert!(!text.contains(value), "{name}");
     }
 }
 
-#[test]
-fn every_missing_secret_is_named_at_once() {
-    let error = start_with(DRIVER, &[], &[]).err().unwrap();
+#[tokio::test]
+async fn every_missing_secret_is_named_at_once() {
+    let error = start_with(DRIVER, &[], &[]).await.err().unwrap();
     assert_eq!(error.error_type(), "Start.SecretsUnusable");
     let text = error.to_string();
     for name in ["crm-client-secret", "crm-refresh-poller", "lob-key"] {
@@ -55,18 +56,18 @@ fn every_missing_secret_is_named_at_once() {
     );
 }
 
-#[test]
-fn a_driver_file_with_a_mistake_refuses_to_start() {
+#[tokio::test]
+async fn a_driver_file_with_a_mistake_refuses_to_start() {
     let driver = "id = \"lob-letter\"\nunheard_of = 1\n";
-    let error = start_with(driver, &VARIABLES, &[]).err().unwrap();
+    let error = start_with(driver, &VARIABLES, &[]).await.err().unwrap();
     assert_eq!(error.error_type(), "Start.DriversInvalid");
     assert!(error.to_string().contains("lob-letter.toml"), "{error}");
 }
 
-#[test]
-fn a_short_row_time_starts_too() {
+#[tokio::test]
+async fn a_short_row_time_starts_too() {
     let short = [("SENDTRAIL_POLLER__ROW_TIMEOUT", "2s")];
-    assert!(start_with(DRIVER, &VARIABLES, &short).is_ok());
+    assert!(start_with(DRIVER, &VARIABLES, &short).await.is_ok());
 }
 
 #[test]

@@ -7,6 +7,7 @@ use sendtrail_core::ids::HistoryId;
 use sendtrail_core::policy::PollPolicy;
 use sendtrail_core::ports::Clock as _;
 use sendtrail_core::testing::{MemoryStore, Row, ScriptedDriver, ScriptedDrivers, TestWorld};
+use sendtrail_startup::Rotation;
 use sendtrail_startup::testing::CapturedLogs;
 use serde_json::{Value, json};
 
@@ -27,6 +28,7 @@ pub(super) struct Rig {
 pub(super) struct Seen {
     pub(super) result: Result<Value, RunFailed>,
     pub(super) metrics: Value,
+    pub(super) rotation: Rotation,
 }
 
 impl Rig {
@@ -73,6 +75,7 @@ impl Rig {
         Seen {
             result: handled.response,
             metrics: serde_json::from_str(&line).unwrap(),
+            rotation: handled.rotation,
         }
     }
 

@@ -7,6 +7,7 @@ use sendtrail_core::ports::{
 };
 use sendtrail_core::record::Read;
 use sendtrail_core::testing::{ScriptedDriver, ScriptedDrivers};
+use sendtrail_startup::Rotation;
 use sendtrail_startup::lambda::InvocationError as _;
 
 use super::support::{Rig, TICK};
@@ -41,6 +42,7 @@ async fn refused_credentials_keep_the_state_and_warn_once_for_all_rows() {
     rig.driver().will_answer(refused);
     let seen = rig.tick().await;
     assert_eq!(seen.report()["unauthorized"], 2);
+    assert_eq!(seen.rotation, Rotation::CredentialsRefused);
     assert_eq!(warned(&rig), kinds(&[("unauthorized", 2)]));
     for id in ids {
         assert_eq!(rig.state(&id), "accepted");

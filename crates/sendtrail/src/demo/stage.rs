@@ -132,7 +132,7 @@ impl Stage {
             }
         };
         let stack = LocalStack::start(&StackOptions {
-            functions: functions.to_owned(),
+            functions: Some(functions.to_owned()),
             data: data.path().to_owned(),
             timing,
             scheduled: true,

@@ -19,7 +19,7 @@ const MOST_REASON: usize = 300;
 /// The trail keeps this much of a name, in bytes of its JSON form.
 const MOST_NAME: usize = 200;
 /// Nothing is tried after this.
-const TIME: SignedDuration = SignedDuration::from_secs(60);
+pub(super) const TIME: SignedDuration = SignedDuration::from_secs(60);
 
 /// A decision that is complete: who, why and what.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,7 +34,9 @@ impl Request {
     /// The decision in a command, or `None` for one that only looks.
     pub(super) fn of(command: &HistoryCommand, process: &Process) -> Result<Option<Self>, Failure> {
         let (id, operation, decision) = match command {
-            HistoryCommand::List(_) | HistoryCommand::Show { .. } => return Ok(None),
+            HistoryCommand::List(_) | HistoryCommand::Show { .. } | HistoryCommand::Wake(_) => {
+                return Ok(None);
+            }
             HistoryCommand::Settle(args) => {
                 let operation = match args.outcome {
                     Settled::Succeeded => Operation::SettleSucceeded,
@@ -57,11 +59,12 @@ impl Request {
                 (&args.id, operation, &args.decision)
             }
         };
+        let (by, reason) = who_and_why(decision, process)?;
         Ok(Some(Self {
             id: id.clone(),
             operation,
-            by: by(decision, process)?,
-            reason: kept("--reason", &decision.reason, MOST_REASON)?,
+            by,
+            reason,
         }))
     }
 
@@ -99,13 +102,7 @@ impl Request {
                     "record {id}: {why}; nothing was written. See `sendtrail history show {id}`"
                 ),
             )),
-            Operated::ChangedElsewhere => Err(Failure::new(
-                Kind::Conflict,
-                format!(
-                    "record {id} was changed elsewhere while this ran; nothing was written. Look at it with \
-                     `sendtrail history show {id}` and repeat the command if it is still right"
-                ),
-            )),
+            Operated::ChangedElsewhere => Err(changed_elsewhere(id)),
             Operated::NotWritten(error) => Err(self.failed(&error, "Nothing was written")),
             Operated::Unconfirmed(error) => Err(self.failed(
                 &error,
@@ -120,6 +117,26 @@ impl Request {
         let failure = Failure::of_store(error, &format!("record {}", self.id));
         Failure::new(failure.kind, format!("{}. {written}", failure.message))
     }
+}
+
+/// Somebody else wrote first.
+pub(super) fn changed_elsewhere(id: &HistoryId) -> Failure {
+    Failure::new(
+        Kind::Conflict,
+        format!(
+            "record {id} was changed elsewhere while this ran; nothing was written. Look at it with \
+             `sendtrail history show {id}` and repeat the command if it is still right"
+        ),
+    )
+}
+
+/// What the trail keeps of a decision.
+pub(super) fn who_and_why(
+    decision: &Decision,
+    process: &Process,
+) -> Result<(String, String), Failure> {
+    let by = by(decision, process)?;
+    Ok((by, kept("--reason", &decision.reason, MOST_REASON)?))
 }
 
 fn by(decision: &Decision, process: &Process) -> Result<String, Failure> {

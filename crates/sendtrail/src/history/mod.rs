@@ -5,6 +5,7 @@ mod change;
 mod list;
 mod show;
 mod view;
+mod wake;
 
 use jiff::Timestamp;
 use sendtrail_core::ports::ReadHistory as _;
@@ -14,6 +15,7 @@ use crate::failure::Failure;
 use crate::output::{Screen, json_line};
 use crate::setup::{Process, environment, open_crm, settings};
 use view::View;
+pub(crate) use wake::WakeArgs;
 
 /// Runs `history`.
 pub(crate) async fn run(
@@ -23,9 +25,17 @@ pub(crate) async fn run(
 ) -> Result<String, Failure> {
     // What a person is to be asked again for is said before anything is read or asked.
     let change = change::Request::of(&args.command, process)?;
+    let wake = match &args.command {
+        HistoryCommand::Wake(wake) => Some(wake::Request::of(wake, process)?),
+        HistoryCommand::List(_)
+        | HistoryCommand::Show { .. }
+        | HistoryCommand::Settle(_)
+        | HistoryCommand::Resume(_)
+        | HistoryCommand::Record(_) => None,
+    };
     let env = environment(process, args.config.as_deref())?;
     let settings = settings(&env)?;
-    let crm = open_crm(&settings, process)?;
+    let crm = open_crm(&settings, process).await?;
     match &args.command {
         HistoryCommand::List(list) => list::run(list, screen, &crm).await,
         HistoryCommand::Show { id } => {
@@ -39,6 +49,10 @@ pub(crate) async fn run(
                 show::text(&view, screen, now)
             })
         }
+        HistoryCommand::Wake(_) => match wake {
+            Some(wake) => wake.run(screen, &crm).await,
+            None => Ok(String::new()),
+        },
         HistoryCommand::Settle(_) | HistoryCommand::Resume(_) | HistoryCommand::Record(_) => {
             match change {
                 Some(change) => change.run(screen, &settings.stage, &crm).await,

@@ -18,6 +18,9 @@ pub(crate) struct LocalArguments {
     /// Folder with the binaries intake, side-effect and poller [default: this command's own folder].
     #[arg(long, value_name = "DIR")]
     functions: Option<PathBuf>,
+    /// Start the CRM and the send API alone, for functions that run elsewhere.
+    #[arg(long, conflicts_with = "functions")]
+    no_functions: bool,
     /// Keep everything in this folder, also over restarts [default: a folder that is removed at the end].
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -38,14 +41,15 @@ pub(crate) async fn run(arguments: &LocalArguments) -> Result<ExitCode, LocalErr
     let interrupted = interruption();
     let (data, _kept) = data_folder(arguments.data.as_deref())?;
     let options = StackOptions {
-        functions: functions_folder(arguments.functions.as_deref()),
+        functions: (!arguments.no_functions)
+            .then(|| functions_folder(arguments.functions.as_deref())),
         data,
         timing: if arguments.quick {
             Timing::QUICK
         } else {
             Timing::CALM
         },
-        scheduled: true,
+        scheduled: !arguments.no_functions,
         switches: Switches::default(),
     };
     let stack = LocalStack::start(&options).await?;

@@ -61,7 +61,7 @@ pub(crate) struct Source {
 }
 
 impl Endpoints {
-    /// A table for people; secrets are not in it.
+    /// A table for people; secrets are not in it, nor functions that run elsewhere.
     pub(crate) fn table(&self) -> String {
         let rows = [
             ("history records", &self.history_page),
@@ -73,10 +73,9 @@ impl Endpoints {
             ("attachment", &self.source.attachment_id),
             ("configuration", &self.config),
         ];
-        let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-        let lines = rows
-            .iter()
-            .map(|(name, value)| format!("  {name:width$}  {value}"));
+        let rows = rows.iter().filter(|(_, value)| !value.is_empty());
+        let width = rows.clone().map(|(name, _)| name.len()).max().unwrap_or(0);
+        let lines = rows.map(|(name, value)| format!("  {name:width$}  {value}"));
         lines.collect::<Vec<_>>().join("\n") + "\n"
     }
 }

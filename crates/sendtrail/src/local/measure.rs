@@ -1,6 +1,6 @@
 //! `sendtrail measure`: figures for the functions' budgets, from the real binaries.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
@@ -9,6 +9,7 @@ use serde_json::{Map, json};
 use thiserror::Error;
 
 use super::stack::tick_input;
+use super::starts::{self, Python, median};
 use super::{LETTER, LocalError, LocalStack, StackOptions, Timing, functions_folder};
 
 /// Measure start-up and memory of the functions, and what a look-up costs.
@@ -23,6 +24,15 @@ pub(crate) struct MeasureArguments {
     /// How many due rows to look up.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u8).range(1..=200))]
     rows: u8,
+    /// Measure starts alone: with secrets in files and in Parameter Store, and of a Python function.
+    #[arg(long)]
+    starts: bool,
+    /// A Python 3.11 with awslambdaric, to compare with.
+    #[arg(long, value_name = "FILE", requires = "handler", requires = "starts")]
+    python: Option<PathBuf>,
+    /// The folder of the Python function's handler.py.
+    #[arg(long, value_name = "DIR", requires = "python")]
+    handler: Option<PathBuf>,
 }
 
 /// What could not be measured.
@@ -43,6 +53,9 @@ pub(crate) enum MeasureError {
     /// A temporary folder.
     #[error("a temporary folder: {0}")]
     Folder(#[from] std::io::Error),
+    /// A start that takes too long.
+    #[error("a function takes more than a third of the time that the Python one takes to start")]
+    Budget,
 }
 
 /// Prints a table.
@@ -53,13 +66,34 @@ pub(crate) enum MeasureError {
 pub(crate) async fn measure(arguments: &MeasureArguments) -> Result<ExitCode, MeasureError> {
     let data = tempfile::tempdir()?;
     let stack = LocalStack::start(&StackOptions {
-        functions: functions_folder(arguments.functions.as_deref()),
+        functions: Some(functions_folder(arguments.functions.as_deref())),
         data: data.path().to_owned(),
         timing: Timing::QUICK,
         scheduled: false,
         switches: Switches::default(),
     })
     .await?;
+    if arguments.starts {
+        let functions = functions_folder(arguments.functions.as_deref());
+        let python = arguments
+            .python
+            .as_deref()
+            .zip(arguments.handler.as_deref());
+        let python = python.map(|(interpreter, handler)| Python {
+            interpreter,
+            handler,
+        });
+        let configuration = Path::new(&stack.endpoints.config);
+        let measured = starts::measure(&functions, configuration, python.as_ref(), arguments.runs);
+        let (table, is_kept) = measured.await?;
+        println!("{table}");
+        stack.shutdown().await;
+        return if is_kept {
+            Ok(ExitCode::SUCCESS)
+        } else {
+            Err(MeasureError::Budget)
+        };
+    }
     println!(
         "{:12}  {:>22}  {:>12}",
         "function", "spawn to first /next", "peak memory"
@@ -94,11 +128,6 @@ async fn start_up(
         stack.host.kill_instances(function).await;
     }
     Ok((median(starts), median(memories)))
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
 /// One run of the poller over rows whose version is older than the list's lag.

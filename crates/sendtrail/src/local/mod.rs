@@ -8,6 +8,7 @@ mod measure;
 mod pdf;
 mod secrets;
 mod stack;
+mod starts;
 
 pub(crate) use command::{LocalArguments, functions_folder, run};
 pub(crate) use config::Timing;

@@ -67,8 +67,8 @@ impl LocalError {
 /// What a stack is started with.
 #[derive(Debug, Clone)]
 pub(crate) struct StackOptions {
-    /// The folder with the binaries of the three functions.
-    pub(crate) functions: PathBuf,
+    /// The folder with the binaries of the three functions; none where they run elsewhere.
+    pub(crate) functions: Option<PathBuf>,
     /// The folder for everything the stack keeps; must exist.
     pub(crate) data: PathBuf,
     /// How long things take.
@@ -307,8 +307,12 @@ async fn start_host(
 ) -> Result<Host, LocalError> {
     let logs = data.join("logs");
     std::fs::create_dir_all(&logs).map_err(|source| LocalError::file(&logs, source))?;
+    let sink = LogSink::new().in_dir(logs);
+    let Some(folder) = &options.functions else {
+        return Ok(Host::start(Vec::new(), sink).await?);
+    };
     let spec = |name: &str, timeout: Duration| -> Result<FunctionSpec, LocalError> {
-        let binary = options.functions.join(name);
+        let binary = folder.join(name);
         if !binary.is_file() {
             return Err(LocalError::NotBuilt(binary));
         }
@@ -334,7 +338,7 @@ async fn start_host(
     let mut unreserved = spec("poller", Duration::from_secs(30))?;
     POLLER_UNRESERVED.clone_into(&mut unreserved.name);
     let functions = vec![intake, side_effect, poller, unreserved];
-    Ok(Host::start(functions, LogSink::new().in_dir(logs)).await?)
+    Ok(Host::start(functions, sink).await?)
 }
 
 fn cors(page: &str) -> CorsConfig {

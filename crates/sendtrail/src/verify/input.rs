@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use sendtrail_signature::Secret;
-use sendtrail_startup::{ExposeSecret as _, SigningKey};
+use sendtrail_startup::{ExposeSecret as _, Function as Reader, SigningKey};
 
 use super::arguments::VerifyArguments;
 use super::capture::{self, Capture};
@@ -39,7 +39,7 @@ fn usage(what: impl Into<String>) -> Failure {
 }
 
 /// Reads everything that the options name.
-pub(super) fn read(
+pub(super) async fn read(
     args: &VerifyArguments,
     process: &Process,
     now_s: i64,
@@ -79,7 +79,7 @@ pub(super) fn read(
     };
     let arrival = arrival(args.at, capture.arrived, refusal.as_ref(), &request, now_s);
     let signed = Signed {
-        keys: keys(args, process)?,
+        keys: keys(args, process).await?,
         content_type: capture.content_type,
         request,
         arrival,
@@ -142,7 +142,7 @@ fn arrival(
     Arrival { at, source }
 }
 
-fn keys(args: &VerifyArguments, process: &Process) -> Result<Vec<NamedKey>, Failure> {
+async fn keys(args: &VerifyArguments, process: &Process) -> Result<Vec<NamedKey>, Failure> {
     let due = |label: String, secret| NamedKey {
         label,
         secret,
@@ -163,43 +163,46 @@ fn keys(args: &VerifyArguments, process: &Process) -> Result<Vec<NamedKey>, Fail
     }
     if let Some(function) = args.function {
         let env = environment(process, args.config.as_deref())?;
-        keys.extend(configured(&settings(&env)?, function)?);
+        keys.extend(configured(&settings(&env)?, function).await?);
     }
     Ok(distinct(keys))
 }
 
 /// All keys of the function, and those of the other one as far as they can be read here.
-fn configured(settings: &Settings, function: Function) -> Result<Vec<NamedKey>, Failure> {
-    let intake = ("intake", &settings.intake.signing_keys);
-    let side_effect = ("side_effect", &settings.side_effect.signing_keys);
+async fn configured(settings: &Settings, function: Function) -> Result<Vec<NamedKey>, Failure> {
+    let intake = (("intake", Reader::Intake), &settings.intake.signing_keys);
+    let side_effect = (
+        ("side_effect", Reader::SideEffect),
+        &settings.side_effect.signing_keys,
+    );
     let (own, other) = match function {
         Function::Intake => (intake, side_effect),
         Function::SideEffect => (side_effect, intake),
     };
     let mut keys = Vec::new();
     for key in own.1 {
-        keys.push(resolved(settings, own.0, key, true)?);
+        keys.push(resolved(settings, own.0, key, true).await?);
     }
     for key in other.1 {
-        keys.extend(resolved(settings, other.0, key, false).ok());
+        keys.extend(resolved(settings, other.0, key, false).await.ok());
     }
     Ok(keys)
 }
 
-fn resolved(
+async fn resolved(
     settings: &Settings,
-    function: &str,
+    (section, function): (&str, Reader),
     key: &SigningKey,
     is_due: bool,
 ) -> Result<NamedKey, Failure> {
-    let secrets = settings.secrets.resolve([&key.secret])?;
+    let secrets = settings.secrets.resolve(function, [&key.secret]).await?;
     let value = secrets.get(&key.secret)?;
     let secret: Secret = sign::parse(
         value.expose_secret(),
         &format!("secret:{}", key.secret.name()),
     )?;
     Ok(NamedKey {
-        label: format!("{function}.{}", key.name),
+        label: format!("{section}.{}", key.name),
         secret,
         is_due,
     })

@@ -45,13 +45,13 @@ impl Verdict {
 }
 
 /// Runs `verify`.
-pub(crate) fn run(
+pub(crate) async fn run(
     args: &VerifyArguments,
     screen: Screen,
     process: &Process,
     now: Timestamp,
 ) -> Result<Verdict, Failure> {
-    let input = input::read(args, process, now.as_second())?;
+    let input = input::read(args, process, now.as_second()).await?;
     let signed = input.request.as_ref();
     let diagnosis = match signed {
         Some(signed) => Some(diagnose::diagnose(

@@ -52,7 +52,7 @@ pub(crate) async fn run(
     let ZohoCommand::Check(asked) = &args.command;
     let env = environment(process, args.config.as_deref())?;
     let settings = settings(&env)?;
-    let crm = open_crm(&settings, process)?;
+    let crm = open_crm(&settings, process).await?;
     let options = Options {
         race: asked.race,
         keep: asked.keep,

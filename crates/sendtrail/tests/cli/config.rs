@@ -1,3 +1,5 @@
+use sendtrail_simulator::parameters::{ParameterKind, Parameters, ParametersConfig};
+
 use crate::support::{Files, INTAKE_KEY, run, run_with};
 
 const SECRETS: [(&str, &str); 10] = [
@@ -121,4 +123,68 @@ async fn secrets_are_checked_when_asked_and_never_shown() {
         ran.err.contains("same value") && !ran.everything().contains(INTAKE_KEY),
         "{ran:?}"
     );
+}
+
+#[tokio::test]
+async fn secrets_in_aws_are_read_as_the_function_that_uses_them() {
+    let services = Parameters::start(ParametersConfig::default())
+        .await
+        .unwrap();
+    let files = Files::changed(|text| {
+        text.replace("env:SEAL_KEY", "ssm:/sendtrail/{stage}/{function}/seal-key")
+            .replace("env:INTAKE_K1", "secretsmanager:{stage}/{function}/k1")
+    });
+    let config = files.config();
+    let mut variables = SECRETS.to_vec();
+    variables.retain(|(name, _)| !["SEAL_KEY", "INTAKE_K1"].contains(name));
+    variables.extend([
+        ("AWS_REGION", "eu-central-1"),
+        ("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE"),
+        ("AWS_SECRET_ACCESS_KEY", "the-secret-access-key"),
+        ("AWS_ENDPOINT_URL", services.url()),
+    ]);
+    let check = ["config", "check", "--secrets", "--config", &config];
+    let missing = run_with(&check, &variables, b"").await.failed(2);
+    for due in [
+        "aws ssm put-parameter --type SecureString --name /sendtrail/prod/intake/seal-key",
+        "aws ssm put-parameter --type SecureString --name /sendtrail/prod/side-effect/seal-key",
+        "aws secretsmanager create-secret --name prod/intake/k1",
+    ] {
+        assert!(missing.err.contains(due), "{missing:?}");
+    }
+    assert!(!missing.err.contains("/poller/") && !missing.err.contains("/operator/"));
+
+    let seal = "the seal key of this test, long enough!";
+    let kind = ParameterKind::SecureString;
+    services.put("/sendtrail/prod/intake/seal-key", seal, kind);
+    services.put(
+        "/sendtrail/prod/side-effect/seal-key",
+        "another seal key, of the same length!",
+        kind,
+    );
+    services.put_secret("prod/intake/k1", INTAKE_KEY);
+    let differ = run_with(&check, &variables, b"").await.failed(2);
+    assert!(
+        differ
+            .err
+            .contains("seal-key: is not the same for side-effect as for intake"),
+        "{differ:?}"
+    );
+    services.put("/sendtrail/prod/side-effect/seal-key", seal, kind);
+    run_with(&check, &variables, b"").await.ok();
+
+    // The key of a function is read as that function here too.
+    files.write("body.json", "{}");
+    let body = files.path("body.json").display().to_string();
+    let sign = [
+        "sign",
+        "--function",
+        "intake",
+        "--config",
+        &config,
+        "--body",
+        &body,
+    ];
+    let signed = run_with(&sign, &variables, b"").await.ok();
+    assert!(signed.out.contains("webhook-signature: v1,"), "{signed:?}");
 }

@@ -5,7 +5,9 @@ use crate::support::run;
 #[tokio::test]
 async fn help_names_every_command_and_exit_code() {
     let help = run(&["--help"]).await.ok().out;
-    for word in ["sign", "verify", "key", "history", "zoho", "config"] {
+    for word in [
+        "sign", "verify", "key", "history", "zoho", "config", "schedule", "smoke",
+    ] {
         assert!(help.contains(word), "{word} in {help}");
     }
     for code in [
@@ -22,16 +24,22 @@ async fn help_names_every_command_and_exit_code() {
 
 #[tokio::test]
 async fn help_of_each_command_teaches_by_example() {
-    let commands: [&[&str]; 9] = [
+    let commands: [&[&str]; 15] = [
         &["sign"],
         &["key", "new"],
         &["history"],
         &["history", "settle"],
         &["history", "resume"],
         &["history", "record"],
+        &["history", "wake"],
         &["config"],
         &["zoho"],
         &["zoho", "check"],
+        &["schedule"],
+        &["schedule", "pause"],
+        &["schedule", "resume"],
+        &["schedule", "run-now"],
+        &["smoke"],
     ];
     for command in commands {
         let help = run(&[command, &["--help"]].concat()).await.ok().out;

@@ -5,10 +5,13 @@
 )]
 
 mod config;
+mod fake_aws;
 mod help;
 mod history;
 mod operate;
+mod schedule;
 mod sign;
+mod smoke;
 mod support;
 mod verify;
 mod zoho_check;

@@ -282,3 +282,53 @@ async fn a_decision_without_a_person_or_a_reason_asks_nothing_of_the_crm() {
     bed.history(&settle("Ana", " ")).await.failed(2);
     assert!(bed.crm.log(0).unwrap().is_empty());
 }
+
+#[tokio::test]
+async fn a_look_up_is_brought_forward_and_only_forward() {
+    let bed = Bed::new().await;
+    let mut far = accepted();
+    far["next_check_at"] = json!("2099-01-01T00:00:00Z");
+    far["deadline"] = json!("2099-01-08T00:00:00Z");
+    let id = bed.record("accepted", &far);
+    bed.edit(&id, json!({"Next_Check_At": "2099-01-01T00:00:00+00:00"}));
+    bed.crm.clock().advance(Duration::from_secs(20));
+    let wake = ["wake", &id, "--reason", "on the phone", "--json"];
+    let begun = jiff::Timestamp::now();
+    let done = bed.history(&wake).await.ok().json();
+    assert_eq!(
+        (&done["state"], &done["woken"]),
+        (&json!("accepted"), &json!(true))
+    );
+    let progress = bed.stored_progress(&id);
+    let next: jiff::Timestamp = progress["next_check_at"].as_str().unwrap().parse().unwrap();
+    assert!(next.duration_since(begun).as_secs().abs() < 60, "{next}");
+    assert_eq!(progress["attempts"], 3);
+    let last = progress["trail"].as_array().unwrap().last().unwrap();
+    assert_eq!(
+        (&last["event"], &last["by"], &last["reason"]),
+        (&json!("woken"), &json!("tester"), &json!("on the phone"))
+    );
+
+    bed.crm.clock().advance(Duration::from_secs(20));
+    let writes = bed.stored(&id).writes;
+    let again = bed.history(&wake).await.ok().json();
+    assert_eq!(again["woken"], false);
+    let text = bed.history(&wake[..4]).await.ok().out;
+    assert!(text.contains("nothing was written"), "{text}");
+    assert_eq!(bed.stored(&id).writes, writes);
+}
+
+#[tokio::test]
+async fn only_an_accepted_send_is_woken() {
+    let bed = Bed::new().await;
+    for state in ["confirmed", "sending", "needs_review", "failed", "sent!"] {
+        let id = bed.record(state, &accepted());
+        let refused = bed.history(&["wake", &id, "--reason", "x"]).await.failed(1);
+        assert!(refused.err.contains("nothing was written"), "{refused:?}");
+        assert_eq!(bed.stored(&id).writes, 1);
+    }
+    bed.history(&["wake", "57"]).await.failed(2);
+    bed.history(&["wake", "999", "--reason", "x"])
+        .await
+        .failed(4);
+}

@@ -32,30 +32,31 @@ impl Folder {
         std::fs::write(self.0.path().join("drivers/lob-letter.toml"), text).unwrap();
     }
 
-    fn start(&self, changed: &[(&str, &str)]) -> Result<Live, StartError> {
+    async fn start(&self, changed: &[(&str, &str)]) -> Result<Instance<Recipe>, StartError> {
         let pairs = VARIABLES.iter().chain(changed);
         let pairs = pairs.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let env = Environment::new(pairs, self.0.path());
         let (_, logs) = sendtrail_startup::logs_to("side-effect", &env, std::io::sink);
-        start(&env, &logs)
+        start(&env, &logs).await
     }
 }
 
-#[test]
-fn it_starts_with_its_own_secrets_and_asks_for_no_other() {
-    let app = Folder::new().start(&[]).unwrap();
+#[tokio::test]
+async fn it_starts_with_its_own_secrets_and_asks_for_no_other() {
+    let instance = Folder::new().start(&[]).await.unwrap();
+    let app = instance.app();
     assert_eq!(app.policy.stage, "prod");
     assert_eq!(app.drivers.ids().collect::<Vec<_>>(), ["lob-letter"]);
 }
 
-#[test]
-fn every_unusable_key_is_named_and_none_is_shown() {
+#[tokio::test]
+async fn every_unusable_key_is_named_and_none_is_shown() {
     let keys = [
         ("SEAL_KEY", "short-one"),
         ("SIDE_EFFECT_K1", "short-two"),
         ("LOB_KEY", ""),
     ];
-    let error = Folder::new().start(&keys).err().unwrap();
+    let error = Folder::new().start(&keys).await.err().unwrap();
     assert_eq!(error.error_type(), "Start.SecretsUnusable");
     let text = error.to_string();
     assert!(
@@ -67,25 +68,25 @@ fn every_unusable_key_is_named_and_none_is_shown() {
     assert!(!text.contains("short-"), "{text}");
 }
 
-#[test]
-fn a_driver_file_with_a_mistake_refuses_to_start() {
+#[tokio::test]
+async fn a_driver_file_with_a_mistake_refuses_to_start() {
     let folder = Folder::new();
     folder.driver("id = \"lob-letter\"\nunheard_of = 1\n");
-    let error = folder.start(&[]).err().unwrap();
+    let error = folder.start(&[]).await.err().unwrap();
     assert_eq!(error.error_type(), "Start.DriversInvalid");
     assert!(error.to_string().contains("lob-letter.toml"), "{error}");
 }
 
-#[test]
-fn a_time_out_without_room_to_connect_refuses_to_start() {
+#[tokio::test]
+async fn a_time_out_without_room_to_connect_refuses_to_start() {
     let short = [("SENDTRAIL_SIDE_EFFECT__TIMEOUT", "25s")];
-    let error = Folder::new().start(&short).err().unwrap();
+    let error = Folder::new().start(&short).await.err().unwrap();
     assert_eq!(error.error_type(), "Start.ConfigInvalid", "{error}");
 }
 
-#[test]
-fn nothing_that_starts_shows_a_secret() {
-    let app = Folder::new().start(&[]).unwrap();
+#[tokio::test]
+async fn nothing_that_starts_shows_a_secret() {
+    let app = Folder::new().start(&[]).await.unwrap();
     let text = format!("{app:?}");
     for (name, value) in VARIABLES {
         assert!(!text.contains(value), "{name}");

@@ -6,27 +6,30 @@ use bytes::Bytes;
 use jiff::SignedDuration;
 use sendtrail_core::ids::{CrmName, HistoryId, Revision, Sha256Hash, derive_reference};
 use sendtrail_core::ports::{
-    Clock as _, FindTwins, GuardedWrite, Metered, ReadDocument, ReadHistory, StoreError,
+    Clock as _, FindTwins, GuardedWrite, Metered, NotSent, ReadDocument, ReadHistory, StoreError,
     SubmitOutcome, Twin, Usage, Write, WriteReply,
 };
 use sendtrail_core::record::{HistoryRecord, Read};
-use sendtrail_core::testing::MemoryStore;
+use sendtrail_core::testing::{MemoryStore, ScriptedDriver, ScriptedDrivers};
+use sendtrail_startup::Rotation;
 
 use super::support::{PDF, Rig, accepted, evidence, not_sent, send_body};
 
 /// What goes wrong once the claim is on the record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Trouble {
+pub(super) enum Trouble {
     /// Every later write hangs.
     WritesHang,
     /// Every later call hangs.
     AllHangs,
     /// A person moves the record just before the outcome is written.
     PersonMoves,
+    /// A person edits something else just before the outcome is written: the claim stands.
+    PersonEdits,
 }
 
 /// A CRM that fails after the claim. The confirm is its first write and the claim its second.
-struct Failing {
+pub(super) struct Failing {
     memory: MemoryStore,
     trouble: Trouble,
     has_moved: AtomicBool,
@@ -60,7 +63,10 @@ impl GuardedWrite for Failing {
                     self.memory
                         .edit_by_hand(id, |row| row.state = Some("needs_review".to_owned()));
                 }
-                Trouble::PersonMoves => {}
+                Trouble::PersonEdits if !self.has_moved.swap(true, Ordering::Relaxed) => {
+                    self.memory.edit_by_hand(id, |row| row.source = None);
+                }
+                Trouble::PersonMoves | Trouble::PersonEdits => {}
             }
         }
         self.memory.write(id, revision, write).await
@@ -90,7 +96,7 @@ impl Metered for Failing {
     }
 }
 
-fn rig(trouble: Trouble) -> Rig<Failing> {
+pub(super) fn rig(trouble: Trouble) -> Rig<Failing> {
     Rig::with(|memory| Failing {
         memory,
         trouble,
@@ -175,6 +181,70 @@ async fn an_outcome_beside_a_person_is_warned_about_and_keeps_the_persons_state(
     assert_eq!(rig.state(&id), "needs_review");
     let submission = rig.progress(&id).submission.unwrap();
     assert_eq!(submission.external_id.unwrap().as_str(), "ltr_1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outcome_written_by_a_second_try_is_late_and_no_more() {
+    let rig = rig(Trouble::PersonEdits);
+    let id = rig.confirmed("save-1").await;
+    rig.driver().will_submit(accepted("ltr_1"));
+    let seen = rig.press("press-1", &id).await;
+    assert_eq!(seen.body["state"], "accepted");
+    assert_eq!(seen.metrics["outcome_late"], 1);
+    assert_eq!(seen.metrics["outcome_conflicts"], 1);
+    assert_eq!(seen.metrics["outcome_beside_person"], 0);
+    assert_eq!(rig.lines_at("WARN").len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_acceptance_that_nothing_can_tell_about_is_counted_and_an_open_question_is_not() {
+    for (can_find, state, count) in [(false, "needs_review", 1), (true, "sending", 0)] {
+        let mut rig = Rig::new();
+        rig.app.drivers = ScriptedDrivers(ScriptedDriver::new(can_find));
+        let id = rig.confirmed("save-1").await;
+        let unknown = SubmitOutcome::Unknown(evidence("reset", None));
+        rig.driver().will_submit(unknown);
+        let seen = rig.press("press-1", &id).await;
+        assert_eq!(seen.body["state"], state);
+        assert_eq!(seen.metrics["acceptance_unknown"], count);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn refused_credentials_are_counted_wherever_the_api_says_so() {
+    for (class, status, count) in [
+        ("status", Some(401), 1),
+        ("status", Some(403), 1),
+        ("step", Some(403), 1),
+        // A token endpoint's `invalid_grant`; the same status of the API itself is about the letter.
+        ("token", Some(400), 1),
+        ("status", Some(400), 0),
+        ("status", Some(500), 0),
+        ("connect", None, 0),
+    ] {
+        let rig = Rig::new();
+        let id = rig.confirmed("save-1").await;
+        rig.driver().will_not_prepare(NotSent {
+            evidence: evidence(class, status),
+            retry_after: None,
+        });
+        let seen = rig.press("press-1", &id).await;
+        assert_eq!(
+            seen.metrics["api_unauthorized"], count,
+            "{class} {status:?}"
+        );
+        rig.driver().will_prepare();
+        let rejected = SubmitOutcome::Rejected(evidence(class, status));
+        rig.driver().will_submit(rejected);
+        let seen = rig.press("press-2", &id).await;
+        assert_eq!(seen.metrics["outcome_rejected"], 1);
+        assert_eq!(
+            seen.metrics["api_unauthorized"], count,
+            "{class} {status:?}"
+        );
+        let refused = seen.rotation == Rotation::CredentialsRefused;
+        assert_eq!(u64::from(refused), count, "{class} {status:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

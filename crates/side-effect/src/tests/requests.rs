@@ -1,6 +1,7 @@
 //! Requests that get no further than the door, and totality: any event has an answer.
 
 use sendtrail_core::ids::HistoryId;
+use sendtrail_startup::Rotation;
 use serde_json::{Value, json};
 
 use super::support::{Rig, send_body};
@@ -183,4 +184,40 @@ async fn a_body_that_is_no_base64_is_malformed() {
     rig.serve(&event.to_string())
         .await
         .assert_problem(400, "malformed_request");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drained_function_answers_every_request_so_and_does_nothing() {
+    let mut rig = Rig::new();
+    let id = rig.confirmed("save-1").await;
+    let writes = rig.memory.writes();
+    rig.app.drain = true;
+    let good = rig.signed("press-1", &send_body(&id).to_string());
+    let mut forged = good.clone();
+    forged["headers"]["webhook-id"] = json!("press-2");
+    let nowhere = rig.event("GET", "/%zz", &json!({}), "");
+    for event in [good, forged, nowhere] {
+        let seen = rig.serve(&event.to_string()).await;
+        assert_eq!((seen.status, seen.code()), (503, "draining"));
+        assert_eq!(seen.retry_after.as_deref(), Some("300"));
+        assert_eq!(
+            (&seen.metrics["code"], &seen.metrics["errors"]),
+            (&json!("draining"), &json!(0))
+        );
+        assert_eq!(seen.rotation, Rotation::None);
+    }
+    rig.assert_untouched(writes);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_no_key_signed_is_told_to_the_loop_as_such() {
+    let rig = Rig::new();
+    let id = rig.confirmed("save-1").await;
+    let good = rig.signed("press-1", &send_body(&id).to_string());
+    let mut forged = good.clone();
+    forged["headers"]["webhook-id"] = json!("press-2");
+    let seen = rig.serve(&forged.to_string()).await;
+    assert_eq!(seen.rotation, Rotation::NoKeyMatched);
+    let seen = rig.serve(&good.to_string()).await;
+    assert_eq!(seen.rotation, Rotation::None);
 }

@@ -17,11 +17,12 @@ use sendtrail_core::testing::{
 };
 use sendtrail_door::{KeyRing, Secret};
 use sendtrail_signature::sign;
+use sendtrail_startup::Rotation;
 use sendtrail_startup::lambda::Handled;
 use sendtrail_startup::testing::CapturedLogs;
 use serde_json::{Value, json};
 
-use crate::App;
+use crate::{App, WakeUps};
 
 pub(super) const PDF: &[u8] = b"%PDF-1.7 a letter";
 /// What must never be in a log, a metric or an answer.
@@ -46,6 +47,7 @@ pub(super) struct Seen {
     pub(super) text: String,
     pub(super) retry_after: Option<String>,
     pub(super) allow: Option<String>,
+    pub(super) rotation: Rotation,
 }
 
 impl Rig {
@@ -72,6 +74,8 @@ impl<S: GuardedWrite + ReadDocument + FindTwins + Metered> Rig<S> {
                 claim_stale: SignedDuration::from_secs(90),
                 record_reserve: SignedDuration::from_secs(15),
             },
+            wake_ups: WakeUps::default(),
+            drain: false,
         };
         Self {
             world,
@@ -147,7 +151,9 @@ impl<S: GuardedWrite + ReadDocument + FindTwins + Metered> Rig<S> {
 
     pub(super) async fn serve_until(&self, event: &str, deadline: Timestamp) -> Seen {
         let handled = self.app.handle(event, "inv-1", deadline).await;
-        let Handled { response, metrics } = &handled;
+        let Handled {
+            response, metrics, ..
+        } = &handled;
         let line = metrics.render(self.world.now());
         Seen {
             status: response.status(),
@@ -160,6 +166,7 @@ impl<S: GuardedWrite + ReadDocument + FindTwins + Metered> Rig<S> {
             metrics: serde_json::from_str(&line).unwrap(),
             retry_after: response.header("retry-after").map(str::to_owned),
             allow: response.header("allow").map(str::to_owned),
+            rotation: handled.rotation,
         }
     }
 

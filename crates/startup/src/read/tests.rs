@@ -2,6 +2,8 @@ use super::*;
 use crate::keys::SAMPLE;
 use sendtrail_core::settings::parse_duration;
 
+mod deployment;
+
 /// Reads any `[crm]` and marks what is in it as known.
 #[expect(clippy::unnecessary_wraps, reason = "it stands in for a CRM adapter")]
 pub(crate) fn any_crm(crm: &Section<'_, '_>) -> Option<()> {
@@ -28,6 +30,13 @@ fn read_text(text: &str, env: &Environment) -> Result<Config<()>, String> {
         Ok((config, _)) => Ok(config),
         Err(mistakes) => Err(mistakes.to_string()),
     }
+}
+
+async fn resolve<'a>(
+    store: &SecretStore,
+    refs: impl IntoIterator<Item = &'a SecretRef>,
+) -> Result<crate::Secrets, StartError> {
+    store.resolve(crate::Function::Intake, refs).await
 }
 
 /// The sample with one text replaced.
@@ -232,7 +241,7 @@ fn one_secret_is_never_the_key_to_two_things() {
 fn a_secret_written_into_the_file_is_refused_and_not_repeated() {
     let told = changed("\"env:SEAL_KEY\"", "\"plain-text-secret\"").unwrap_err();
     assert!(
-        told.contains("secrets.seal-key: must be env:VARIABLE or file:"),
+        told.contains("secrets.seal-key: must be env:VARIABLE, file:"),
         "{told}"
     );
     assert!(!told.contains("plain-text-secret"));
@@ -255,8 +264,8 @@ fn a_variable_that_holds_a_secret_overrides_nothing() {
     assert_eq!(told, "SENDTRAIL_SEAL_KEY: seal_key: no such key");
 }
 
-#[test]
-fn only_secrets_asked_for_are_read_and_all_bad_ones_are_told_without_values() {
+#[tokio::test]
+async fn only_secrets_asked_for_are_read_and_all_bad_ones_are_told_without_values() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("seal"), "from a file\r\n").unwrap();
     let text = SAMPLE
@@ -271,7 +280,7 @@ fn only_secrets_asked_for_are_read_and_all_bad_ones_are_told_without_values() {
     let (config, _) = read(&path, &text, &env, any_crm).unwrap();
     let secrets = &config.secrets;
 
-    let seal = secrets.resolve([&config.seal_key]).unwrap();
+    let seal = resolve(secrets, [&config.seal_key]).await.unwrap();
     let value = seal.get(&config.seal_key).unwrap();
     assert_eq!(secrecy::ExposeSecret::expose_secret(value), "from a file");
     assert!(seal.get(&config.intake.token_key).is_err());
@@ -279,7 +288,7 @@ fn only_secrets_asked_for_are_read_and_all_bad_ones_are_told_without_values() {
 
     let mut wanted = config.intake_secrets();
     wanted.extend(config.side_effect_secrets());
-    let told = secrets.resolve(&wanted).unwrap_err().to_string();
+    let told = resolve(secrets, &wanted).await.unwrap_err().to_string();
     assert!(
         told.contains("secret:side-effect-k1: the variable SIDE_EFFECT_K1 is empty"),
         "{told}"
@@ -294,13 +303,12 @@ fn only_secrets_asked_for_are_read_and_all_bad_ones_are_told_without_values() {
     );
 }
 
-#[test]
-fn signing_keys_keep_their_names_and_order() {
+#[tokio::test]
+async fn signing_keys_keep_their_names_and_order() {
     let config = read_text(SAMPLE, &env(&[("INTAKE_K1", "x")])).unwrap();
     let keys = &config.intake.signing_keys;
-    let secrets = config
-        .secrets
-        .resolve(keys.iter().map(|key| &key.secret))
+    let secrets = resolve(&config.secrets, keys.iter().map(|key| &key.secret))
+        .await
         .unwrap();
     let named = secrets.signing_keys(keys).unwrap();
     assert_eq!(named.len(), 1);

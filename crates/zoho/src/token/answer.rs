@@ -11,7 +11,7 @@ use crate::config::parse_base_url;
 /// Used when the answer does not say how long the token lives.
 const USUAL_LIFE_S: i64 = 3_600;
 /// A life longer than this was told in milliseconds.
-const LONGEST_LIFE_S: i64 = 100_000;
+pub(crate) const LONGEST_LIFE_S: i64 = 100_000;
 /// A shorter one would have every request ask for a token.
 const SHORTEST_LIFE_S: i64 = 30;
 /// A token is replaced this long before it ends, or at nine tenths of a short life.
@@ -40,7 +40,8 @@ pub(crate) fn read(status: u16, body: &[u8], now: Timestamp) -> Result<AccessTok
     })
 }
 
-fn is_header_text(token: &str) -> bool {
+/// Whether a token can stand in a header.
+pub(crate) fn is_header_text(token: &str) -> bool {
     (1..=4_096).contains(&token.len()) && token.bytes().all(|b| b.is_ascii_graphic())
 }
 

@@ -12,7 +12,7 @@ use sendtrail_core::ports::StoreError;
 use tokio::sync::Mutex;
 use url::{Url, form_urlencoded};
 
-use super::{AccessToken, TokenCache, answer};
+use super::{AccessToken, TokenCache, Turn, answer};
 use crate::config::Secrets;
 use crate::http::{read_bounded, transport_error};
 use crate::usage::Counters;
@@ -131,9 +131,10 @@ impl Tokens {
         if let Some(cached) = cached.clone().filter(is_fresh) {
             return Ok(state.take_over(cached));
         }
-        match self.refresh(&mut state, asked).await {
+        // A refresh is due some time before the end: until then the old token will do.
+        let may_wait = cached.is_none() && state.still_valid().is_none();
+        match self.refresh(&mut state, asked, None, may_wait).await {
             Ok(token) => Ok(state.take_over(token)),
-            // A refresh is due some time before the end: until then the old token will do.
             Err(error) => match cached {
                 Some(cached) => Ok(state.take_over(cached)),
                 None => state.still_valid().ok_or(error),
@@ -158,7 +159,7 @@ impl Tokens {
             return Err(StoreError::Unauthorized { detail });
         }
         state.current = None;
-        let token = self.refresh(&mut state, asked).await?;
+        let token = self.refresh(&mut state, asked, Some(refused), true).await?;
         Ok(state.put(token, Some(Instant::now())))
     }
 
@@ -169,13 +170,38 @@ impl Tokens {
         (other && Timestamp::now() < cached.expires_at).then_some(cached)
     }
 
-    async fn refresh(&self, state: &mut State, asked: Instant) -> Result<AccessToken, StoreError> {
+    async fn refresh(
+        &self,
+        state: &mut State,
+        asked: Instant,
+        refused: Option<&Live>,
+        may_wait: bool,
+    ) -> Result<AccessToken, StoreError> {
         if let Some(failed) = &state.failed {
             // Who waited for a refresh that failed shares its failure.
             if failed.at >= asked || failed.at.elapsed() < failed.hold {
+                self.counters.got_no_token(&failed.error);
                 return Err(failed.error.clone());
             }
         }
+        let refused = refused.map(|live| &live.token);
+        match self.cache.turn(&self.key, refused, may_wait).await {
+            Turn::Ask => self.ask(state).await,
+            Turn::Take(token) => {
+                state.failed = None;
+                Ok(token)
+            }
+            Turn::Throttled => {
+                self.counters.got_no_token(&StoreError::TokenThrottled);
+                Err(StoreError::TokenThrottled)
+            }
+            Turn::Later => Err(StoreError::Transient {
+                detail: "another instance is asking for a token".to_owned(),
+            }),
+        }
+    }
+
+    async fn ask(&self, state: &mut State) -> Result<AccessToken, StoreError> {
         match self.request().await {
             Ok(token) => {
                 self.cache.store(&self.key, &token).await;
@@ -183,6 +209,10 @@ impl Tokens {
                 Ok(token)
             }
             Err(error) => {
+                self.counters.got_no_token(&error);
+                if error == StoreError::TokenThrottled {
+                    self.cache.throttled(&self.key).await;
+                }
                 state.failed = Some(Failed {
                     at: Instant::now(),
                     hold: hold(&error),

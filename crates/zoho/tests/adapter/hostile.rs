@@ -12,7 +12,7 @@ use sendtrail_core::ports::{
     ReadHistory as _, SourceFile, SourceFiles as _, StoreDocument as _, StoreError, Write,
     WriteReply,
 };
-use sendtrail_zoho::Zoho;
+use sendtrail_zoho::{NoTokenCache, Zoho};
 use tokio::net::TcpListener;
 
 use crate::fake::{Fake, TOKEN, json, token};
@@ -284,7 +284,7 @@ async fn a_token_endpoint_that_lies_writes_nothing_and_is_not_stormed() {
         let accounts = Hostile::start(Prey::All, act).await;
         let mut config = config(&api.url);
         config.accounts_url = accounts.url.parse().unwrap();
-        let zoho = zoho_with(&config, config.open_token_cache());
+        let zoho = zoho_with(&config, Box::new(NoTokenCache));
         for _ in 0..2 {
             let reply = write(&zoho).await;
             let WriteReply::NotApplied(error) = &reply else {
@@ -303,7 +303,7 @@ async fn elsewhere(api_url: &str) -> (Result<(), StoreError>, WriteReply, usize)
     let accounts = Fake::answering(json(500, "")).await;
     let mut config = config(&accounts.url);
     config.api_url = api_url.parse().unwrap();
-    let zoho = zoho_with(&config, config.open_token_cache());
+    let zoho = zoho_with(&config, Box::new(NoTokenCache));
     let read = zoho.read(&id()).await.map(drop);
     let reply = write(&zoho).await;
     assert!(accounts.calls().is_empty());
@@ -380,7 +380,7 @@ async fn client_of(api_url: &str) -> (Zoho, Fake) {
     .await;
     let mut config = config(&accounts.url);
     config.api_url = api_url.parse().unwrap();
-    (zoho_with(&config, config.open_token_cache()), accounts)
+    (zoho_with(&config, Box::new(NoTokenCache)), accounts)
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use sendtrail_core::testing::contract::Subject;
 use sendtrail_simulator::crm::{
     Crm, CrmConfig, CrmHandle, Fault, FaultKind, FaultMatch, Seed, SeedRecord, Switches,
 };
-use sendtrail_zoho::Zoho;
+use sendtrail_zoho::{NoTokenCache, Zoho};
 use serde_json::{Map, Value, json};
 
 use crate::{config, zoho_with};
@@ -85,7 +85,7 @@ impl Simulated {
 
 pub(crate) fn client(crm: &CrmHandle) -> Zoho {
     let config = config(crm.url());
-    zoho_with(&config, config.open_token_cache())
+    zoho_with(&config, Box::new(NoTokenCache))
 }
 
 fn fields(value: &Value) -> Map<String, Value> {

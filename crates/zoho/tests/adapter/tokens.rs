@@ -88,17 +88,23 @@ async fn after_access_denied_no_token_is_asked_for() {
             assert_eq!(read(&zoho).await, Err(StoreError::TokenThrottled));
         }
         assert_eq!(fake.seen().len(), 1);
+        let usage = zoho.usage();
+        assert_eq!((usage.token_requests, usage.token_throttled), (1, 3));
+        assert_eq!(usage.token_refused, 0);
     }
 }
 
 #[tokio::test]
 async fn a_revoked_refresh_token_is_named_without_being_shown() {
     let fake = Fake::start(|_, _| json(200, r#"{"error":"invalid_code"}"#)).await;
-    let error = read(&zoho(&fake.url)).await.unwrap_err();
+    let zoho = zoho(&fake.url);
+    let error = read(&zoho).await.unwrap_err();
     assert_eq!(
         error.to_string(),
         "the CRM refuses the credentials: invalid_code"
     );
+    let usage = zoho.usage();
+    assert_eq!((usage.token_refused, usage.token_throttled), (1, 0));
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use sendtrail_core::ports::{
     Write, WriteReply,
 };
 use sendtrail_core::state::State;
-use sendtrail_zoho::Zoho;
+use sendtrail_zoho::{NoTokenCache, Zoho};
 use serde_json::Value;
 
 use crate::fake::{Fake, Reply, TOKEN, json, token};
@@ -184,7 +184,7 @@ async fn a_connection_that_never_was_proves_that_nothing_was_written() {
     let fake = Fake::answering(json(500, "")).await;
     let mut config = config(&fake.url);
     config.api_url = nowhere.parse().unwrap();
-    let zoho = zoho_with(&config, config.open_token_cache());
+    let zoho = zoho_with(&config, Box::new(NoTokenCache));
     let id = HistoryId::parse("7").unwrap();
     let revision = Revision::parse(REVISION).unwrap();
     let reply = zoho

@@ -10,7 +10,7 @@ use super::TestWorld;
 use super::crm::{Crm, SeenClock};
 use super::row::Row;
 use crate::ids::{HistoryId, Revision};
-use crate::ports::{Clock as _, StoreError, Write, WriteReply};
+use crate::ports::{Clock as _, StoreError, Usage, Write, WriteReply};
 use crate::progress::whole_seconds;
 
 /// What happens to one of the next writes.
@@ -41,6 +41,8 @@ struct Inner {
     twins_lag: SignedDuration,
     slow_writes: Option<(HistoryId, SignedDuration)>,
     poisoned: Vec<HistoryId>,
+    /// But for calls and credits, which are counted by themselves.
+    usage: Usage,
     calls: u64,
     reads: u64,
     writes: u64,
@@ -140,6 +142,11 @@ impl MemoryStore {
         self.inner().poisoned.push(id.clone());
     }
 
+    /// From now on the CRM says that so many of the day's credits are left.
+    pub fn credits_left(&self, credits: u64) {
+        self.inner().usage.credits_remaining = Some(credits);
+    }
+
     /// Lists cut long text at this many bytes.
     pub fn cut_lists_at(&self, bytes: usize) {
         self.inner().crm.cut_lists_at(bytes);
@@ -185,6 +192,17 @@ impl MemoryStore {
 }
 
 impl Inner {
+    /// The next failure that was asked for, counted where it means that there was no token.
+    fn next_failure(
+        &mut self,
+        queue: impl FnOnce(&mut Self) -> &mut VecDeque<StoreError>,
+    ) -> Option<StoreError> {
+        let error = queue(self).pop_front()?;
+        self.usage.token_throttled += u64::from(error == StoreError::TokenThrottled);
+        self.usage.token_refused += u64::from(matches!(error, StoreError::Unauthorized { .. }));
+        Some(error)
+    }
+
     /// The clock of an answer that is given now.
     fn clock(&mut self, now: Timestamp, before: Option<Timestamp>) -> SeenClock {
         let date = whole_seconds(now);

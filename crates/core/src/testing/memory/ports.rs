@@ -14,14 +14,14 @@ use crate::ports::{
 };
 use crate::record::{HistoryRecord, Read};
 
-/// Every call costs one credit; no token is ever asked for.
+/// Every call costs one credit; no token is ever asked for, but a failure may say that there was none.
 impl Metered for MemoryStore {
     fn usage(&self) -> Usage {
-        let calls = self.inner().calls;
+        let inner = self.inner();
         Usage {
-            calls,
-            credits: calls,
-            ..Usage::default()
+            calls: inner.calls,
+            credits: inner.calls,
+            ..inner.usage
         }
     }
 }
@@ -30,7 +30,7 @@ impl ReadHistory for MemoryStore {
     async fn read(&self, id: &HistoryId) -> Result<Read, StoreError> {
         let before = self.call().await;
         let mut inner = self.inner();
-        if let Some(error) = inner.failing_reads.pop_front() {
+        if let Some(error) = inner.next_failure(|inner| &mut inner.failing_reads) {
             return Err(error);
         }
         let clock = inner.clock(self.world.now(), before);
@@ -50,7 +50,7 @@ impl GuardedWrite for MemoryStore {
         let now = self.world.now();
         let mut inner = self.inner();
         inner.clock(now, None);
-        if let Some(error) = inner.failing_writes.pop_front() {
+        if let Some(error) = inner.next_failure(|inner| &mut inner.failing_writes) {
             return WriteReply::NotApplied(error);
         }
         if inner.poisoned.contains(id) {
@@ -107,7 +107,7 @@ impl ListHistory for MemoryStore {
     async fn list_due(&self, query: &ListQuery<Cursor>) -> Result<ListPage<Cursor>, StoreError> {
         let before = self.call().await;
         let mut inner = self.inner();
-        if let Some(error) = inner.failing_lists.pop_front() {
+        if let Some(error) = inner.next_failure(|inner| &mut inner.failing_lists) {
             return Err(error);
         }
         inner.lists += 1;
@@ -123,7 +123,7 @@ impl ListHistory for MemoryStore {
     async fn list_untouched(&self, query: &UntouchedQuery) -> Result<UntouchedPage, StoreError> {
         let before = self.call().await;
         let mut inner = self.inner();
-        if let Some(error) = inner.failing_lists.pop_front() {
+        if let Some(error) = inner.next_failure(|inner| &mut inner.failing_lists) {
             return Err(error);
         }
         inner.lists += 1;
@@ -151,7 +151,7 @@ impl FindTwins for MemoryStore {
     ) -> Result<Vec<Twin>, StoreError> {
         self.call().await;
         let mut inner = self.inner();
-        if let Some(error) = inner.failing_twins.pop_front() {
+        if let Some(error) = inner.next_failure(|inner| &mut inner.failing_twins) {
             return Err(error);
         }
         let seen_until = clock_deadline(self.world.now(), -inner.twins_lag);
