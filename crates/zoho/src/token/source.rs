@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use secrecy::ExposeSecret as _;
 use sendtrail_core::ids::Sha256Hash;
 use sendtrail_core::ports::StoreError;
@@ -23,6 +23,10 @@ const COOLDOWN: Duration = Duration::from_mins(10);
 const REFUSED_HOLD: Duration = Duration::from_secs(30);
 /// A replacement that is refused as well is not replaced sooner than this.
 const UNPROVED_HOLD: Duration = Duration::from_mins(2);
+/// While a token lasts, a refresh that gave nothing is not tried again sooner than this.
+const PUT_OFF: Duration = Duration::from_secs(30);
+/// With less than this left, a token is not relied on without trying for another.
+const LEFT_FOR_A_CALL: SignedDuration = SignedDuration::from_secs(60);
 const LARGEST_ANSWER: u64 = 64 * 1024;
 
 /// A token in use.
@@ -79,6 +83,8 @@ pub(crate) struct Tokens {
 struct State {
     current: Option<Arc<Live>>,
     failed: Option<Failed>,
+    /// When a refresh last gave nothing, for whatever reason.
+    refresh_failed: Option<Instant>,
 }
 
 struct Failed {
@@ -127,6 +133,9 @@ impl Tokens {
         {
             return Ok(Arc::clone(live));
         }
+        if let Some(live) = state.put_off() {
+            return Ok(live);
+        }
         let cached = self.cached(None).await;
         if let Some(cached) = cached.clone().filter(is_fresh) {
             return Ok(state.take_over(cached));
@@ -135,10 +144,13 @@ impl Tokens {
         let may_wait = cached.is_none() && state.still_valid().is_none();
         match self.refresh(&mut state, asked, None, may_wait).await {
             Ok(token) => Ok(state.take_over(token)),
-            Err(error) => match cached {
-                Some(cached) => Ok(state.take_over(cached)),
-                None => state.still_valid().ok_or(error),
-            },
+            Err(error) => {
+                state.refresh_failed = Some(Instant::now());
+                match cached {
+                    Some(cached) => Ok(state.take_over(cached)),
+                    None => state.still_valid().ok_or(error),
+                }
+            }
         }
     }
 
@@ -273,6 +285,15 @@ impl State {
         });
         self.current = Some(Arc::clone(&live));
         live
+    }
+
+    /// The old token, where a refresh has just given nothing and it lasts well beyond the next call. Each call would
+    /// otherwise wait for a token that none of them needs, and one of them may be the record of an outcome.
+    fn put_off(&self) -> Option<Arc<Live>> {
+        let is_recent = self.refresh_failed?.elapsed() < PUT_OFF;
+        let live = self.still_valid().filter(|_| is_recent)?;
+        let left = live.token.expires_at.duration_since(Timestamp::now());
+        (left > LEFT_FOR_A_CALL).then_some(live)
     }
 
     /// The old token, while it lasts.

@@ -35,6 +35,11 @@ impl Lock {
         Some(Self::new(slot, purpose))
     }
 
+    /// The second lock of a slot, for one of those who waited in vain for the holder of the first.
+    pub(crate) fn second(slot: u64, purpose: &str) -> Self {
+        Self::new(slot, &self::purpose(purpose, Some("second")))
+    }
+
     /// The slot it is for.
     pub(crate) fn slot(&self) -> u64 {
         self.slot

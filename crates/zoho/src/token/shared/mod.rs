@@ -2,8 +2,8 @@
 //!
 //! Parameter Store cannot compare and set. What it can do in one step is make a parameter that is not there. So
 //! the right to ask for a token is a parameter that only one can make: the lock of this slot of time. Its name is
-//! never used again, so that a holder that died holds up nobody for longer than the slot; and whoever waits too
-//! long asks alone. Nothing here is needed for a right outcome: with everything lost, late, false or denied, each
+//! never used again, so that a holder that died holds up nobody for longer than the slot. Of those who wait too
+//! long for a holder one may ask as well, by a second lock of the slot; who sees no holder asks alone. Nothing here is needed for a right outcome: with everything lost, late, false or denied, each
 //! instance asks for itself, as if there were no shared token.
 //!
 //! Locks would pile up. A refresher deletes the locks that the entry before its own names, its own from slots in
@@ -156,6 +156,16 @@ impl ParameterTokenCache {
                 Step::HeldBack => return Ok((Turn::Throttled, seen)),
                 Step::Ask | Step::Alone => return Ok((Turn::Ask, seen)),
                 Step::Later => return Ok((Turn::Later, seen)),
+                Step::Second(slot) => {
+                    let lock = Lock::second(slot, &purpose);
+                    return Ok(match self.make(&lock, &nonce).await? {
+                        Made::Ours => {
+                            self.leave(lock);
+                            (Turn::Ask, seen)
+                        }
+                        Made::Anothers | Made::NotKnown => (Turn::Later, seen),
+                    });
+                }
                 Step::Lock(slot) => {
                     let lock = Lock::new(slot, &purpose);
                     match self.make(&lock, &nonce).await? {

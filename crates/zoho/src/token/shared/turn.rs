@@ -56,8 +56,10 @@ pub(crate) enum Step {
     HeldBack,
     /// Ask: it is our turn.
     Ask,
-    /// Ask without a turn: waiting has taken long enough.
+    /// Ask without a turn: waiting has taken long enough, and nobody is known to ask.
     Alone,
+    /// Try to get the second lock of this slot, as waiting has taken long enough; whoever does not gives up for now.
+    Second(u64),
     /// Somebody else asks, and there is something to work with meanwhile.
     Later,
     /// Try to get the lock of this slot.
@@ -90,12 +92,14 @@ impl Asker<'_> {
         if self.own == Some(slot) {
             return Step::Ask;
         }
-        if waited >= LONGEST_WAIT {
-            return Step::Alone;
-        }
+        let is_over = waited >= LONGEST_WAIT;
         match self.lost {
-            Some(lost) if lost == slot && self.may_wait => Step::Wait,
-            Some(lost) if lost == slot => Step::Later,
+            Some(lost) if lost == slot && !self.may_wait => Step::Later,
+            // Its holder may be dead, or still get an answer. If all who wait asked now, the CRM would give nobody a
+            // token for ten minutes: one of them may.
+            Some(lost) if lost == slot && is_over && seen.is_known => Step::Second(slot),
+            Some(_) | None if is_over => Step::Alone,
+            Some(lost) if lost == slot => Step::Wait,
             Some(_) | None => Step::Lock(slot),
         }
     }
@@ -187,7 +191,13 @@ mod tests {
         };
         assert_eq!(loser.next(&seen, at(14), short(3)), Step::Wait);
         assert_eq!(loser.next(&seen, at(15), short(3)), Step::Lock(number(15)));
-        assert_eq!(loser.next(&seen, at(14), LONGEST_WAIT), Step::Alone);
+        assert_eq!(
+            loser.next(&seen, at(14), LONGEST_WAIT),
+            Step::Second(number(0))
+        );
+        assert_eq!(loser.next(&seen, at(15), LONGEST_WAIT), Step::Alone);
+        let blind = Seen::default();
+        assert_eq!(loser.next(&blind, at(14), LONGEST_WAIT), Step::Alone);
         let winner = Asker {
             lost: None,
             own: Some(number(0)),
@@ -277,7 +287,13 @@ mod tests {
             let asker = Asker { lost: lost.then(|| number(second)), may_wait, ..asker() };
             let seen = Seen { denied_until: denied.then(|| at(second + 9)), ..nothing() };
             let step = asker.next(&seen, at(second), LONGEST_WAIT);
-            prop_assert!(matches!(step, Step::Alone | Step::HeldBack), "{step:?}");
+            let ends = match step {
+                Step::Second(_) | Step::Later => lost,
+                Step::Alone => !lost,
+                Step::HeldBack => denied,
+                Step::Take | Step::Ask | Step::Lock(_) | Step::Wait => false,
+            };
+            prop_assert!(ends, "{step:?}");
         }
 
         #[test]

@@ -198,7 +198,8 @@ async fn no_secret_and_no_token_is_logged() {
             world.store.clear_faults();
             world.store.delete(NAME);
             world.fault(ParameterFault::lasting(kind, action));
-            read(&world.instance()).await.unwrap();
+            // Both locks of the slot may be taken by now: whether it gets a token is no matter here.
+            let _ = read(&world.instance()).await;
         }
     };
     let ((), log) = logged(work).await;
