@@ -13,7 +13,7 @@ def _own(logical: str, function: str):
         secret = f"arn:aws:secretsmanager:us-east-1:111122223333:secret:/sendtrail/{d.parameters['Stage']}/{function}/"
         rights = {
             _right("logs:CreateLogStream logs:PutLogEvents", f"<{logical}Logs.Arn>"),
-            _right("ssm:GetParameter ssm:GetParameters", parameter + "*"),
+            _right("ssm:GetParameters", parameter + "*"),
             _right("secretsmanager:GetSecretValue", secret + "*"),
             _right("ssm:PutParameter", parameter + "crm-token"),
             _right(
@@ -21,12 +21,12 @@ def _own(logical: str, function: str):
                 parameter + "crm-token-lock-*",
                 {"StringNotEquals": {"ssm:Overwrite": "true"}},
             ),
-            _right("ssm:DeleteParameter ssm:DeleteParameters", parameter + "crm-token-lock-*"),
+            _right("ssm:DeleteParameters", parameter + "crm-token-lock-*"),
         }
         if key := d.parameters.get("SecretsKeyArn"):
             via = ["ssm.us-east-1.amazonaws.com", "secretsmanager.us-east-1.amazonaws.com"]
             rights.add(
-                _right("kms:Decrypt kms:Encrypt kms:GenerateDataKey", key, {"StringEquals": {"kms:ViaService": via}})
+                _right("kms:Decrypt", key, {"StringEquals": {"kms:ViaService": via}})
             )
         return rights
 
