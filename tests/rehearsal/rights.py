@@ -91,8 +91,8 @@ def _questions(stage: Stage, roles: Roles):
             yield from _parameters_of(who, whose)
         own = {"Name": _parameter(who, "crm-client-secret")}
         yield DENIED, who, "ssm", "put_parameter", {**own, "Value": "x", "Type": "SecureString", "Overwrite": True}
-        yield DENIED, who, "ssm", "delete_parameter", own
-        yield DENIED, who, "ssm", "get_parameter", {"Name": f"/sendtrail/other/{who}/crm-client-secret"}
+        yield DENIED, who, "ssm", "delete_parameters", {"Names": [own["Name"]]}
+        yield DENIED, who, "ssm", "get_parameters", {"Names": [f"/sendtrail/other/{who}/crm-client-secret"]}
         for target in functions:
             yield DENIED, who, "lambda", "invoke", {"FunctionName": stage.function(target), "Payload": "{}"}
         schedule = {"GroupName": roles.stack, "Name": stage.function("poller")}
@@ -107,7 +107,7 @@ def _questions(stage: Stage, roles: Roles):
     for target in functions:
         tick = {"FunctionName": stage.function(target), "Payload": '{"v":1,"kind":"tick"}', "InvocationType": "Event"}
         yield ALLOWED if target == "poller" else DENIED, "schedule", "lambda", "invoke", tick
-        yield DENIED, "schedule", "ssm", "get_parameter", {"Name": _parameter(target, "crm-client-secret")}
+        yield DENIED, "schedule", "ssm", "get_parameters", {"Names": [_parameter(target, "crm-client-secret")]}
     for queue, whose in (("ScheduleDeadLettersUrl", "schedule"), ("PollerFailuresUrl", "poller")):
         for who in ROLES:
             message = {"QueueUrl": stage.outputs[queue], "MessageBody": "rehearsal"}
@@ -119,7 +119,8 @@ def _parameters_of(who: str, whose: str):
     right = ALLOWED if who == whose else DENIED
     secret, token = _parameter(whose, "crm-client-secret"), _parameter(whose, "crm-token")
     lock = {"Name": _parameter(whose, "crm-token-lock-1"), "Value": who, "Type": "String"}
-    yield right, who, "ssm", "get_parameter", {"Name": secret, "WithDecryption": True}
+    # The functions read by the other call alone.
+    yield DENIED, who, "ssm", "get_parameter", {"Name": secret, "WithDecryption": True}
     yield right, who, "ssm", "get_parameters", {"Names": [secret], "WithDecryption": True}
     if who != whose:
         # One of its own does not open the other's.

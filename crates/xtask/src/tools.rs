@@ -9,25 +9,9 @@ use crate::run::{check, quietly};
 
 /// A Python with the stock Standard Webhooks library in it, in a folder of the repository's own.
 pub(crate) fn python_with_standard_webhooks() -> Result<PathBuf, String> {
-    let venv = root().join("target/python");
-    let python = venv.join("bin/python");
-    if quietly(Command::new(&python).args(["-c", "import standardwebhooks"])) {
-        return Ok(python);
-    }
     let requirements = root().join("tests/requirements.txt");
-    let by_hand = format!(
-        "by hand: python3 -m venv {0} && {0}/bin/pip install -r {1}",
-        venv.display(),
-        requirements.display()
-    );
-    let with_hint = |why: String| format!("{why}\n{by_hand}");
-    eprintln!("xtask: installing the stock Standard Webhooks library for Python");
-    virtual_environment(&venv).map_err(with_hint)?;
-    let mut pip = Command::new(&python);
-    pip.args(["-m", "pip", "install", "--quiet", "--requirement"])
-        .arg(requirements);
-    check(pip).map_err(with_hint)?;
-    Ok(python)
+    let folder = environment(&root().join("target/python"), &[requirements])?;
+    Ok(folder.join("bin/python"))
 }
 
 /// A folder with a Python of its own.
