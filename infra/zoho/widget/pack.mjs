@@ -1,6 +1,7 @@
 // Makes the widget's zip and the CRM functions from a folder of settings.
 //
-//   node pack.mjs [FOLDER] [--out DIR]     FOLDER has settings.json, files/ and templates/ (default: example)
+//   node pack.mjs [FOLDER] [--templates DIR] [--out DIR]
+//       FOLDER has settings.json, files/ and, unless DIR is given, templates/ (default: example)
 //   node pack.mjs --hashes                 writes pdfjs.sha256 anew, after pdf.js was upgraded and looked at
 //
 // OUT/widget.zip goes into Zoho; OUT/functions/*.dg are pasted into the CRM. OUT/widget/ is what the zip holds.
@@ -9,6 +10,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
 import { readSettings } from './pack/settings.mjs';
 import { hashes, vendor } from './pack/vendor.mjs';
 import { FUNCTIONS, functionSource } from './pack/functions.mjs';
@@ -47,8 +49,8 @@ function configOf({ settings, forms }) {
 }
 
 /** Builds OUT/widget and OUT/functions. Throws with every mistake there is. */
-export function build(folder, out) {
-  const read = readSettings(folder);
+export function build(folder, out, templates = undefined) {
+  const read = readSettings(folder, templates);
   if (read.problems.length > 0) throw new Error(read.problems.join('\n'));
   rmSync(out, { recursive: true, force: true });
   const widget = join(out, 'widget');
@@ -105,10 +107,11 @@ function main(args) {
     console.log(`${relative('.', HASHES)} written: look at the change before you commit it`);
     return;
   }
-  const at = args.indexOf('--out');
-  const out = resolve(at >= 0 ? args[at + 1] : join(HERE, 'dist'));
-  const folder = args.find((arg, i) => !arg.startsWith('--') && (at < 0 || i !== at + 1)) ?? join(HERE, 'example');
-  const widget = build(resolve(folder), out);
+  const { values, positionals } = parseArgs({
+    args, allowPositionals: true, options: { out: { type: 'string' }, templates: { type: 'string' } },
+  });
+  const out = resolve(values.out ?? join(HERE, 'dist'));
+  const widget = build(resolve(positionals[0] ?? join(HERE, 'example')), out, values.templates && resolve(values.templates));
   const { said, target } = zip(widget);
   console.log(said.trim());
   console.log(`\nUpload to Zoho: ${relative('.', target)}  (index page: /widget.html)`);

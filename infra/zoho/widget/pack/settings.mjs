@@ -6,19 +6,22 @@ import { fieldsOf, valuesOf, mistakes, collect } from '../app/js/core/schema.js'
 
 export const SDK_URL = 'https://live.zwidgets.com/js-sdk/1.5/ZohoEmbededAppSDK.min.js';
 const NAME = /^[A-Za-z0-9_]{1,64}$/;
+/** Says something to people, and rules nothing. */
+const REMARKS = ['title', 'description', 'examples', '$comment'];
 const FORM_ID = /^[a-z0-9-]{1,40}$/;
 const HISTORY_FIELDS = ['state', 'input', 'request_key', 'document_sha256', 'source_module', 'source_record'];
 /** What schema.js understands; anything else would be a rule that nobody keeps. */
 const KEYWORDS = {
-  object: ['type', 'properties', 'required', 'additionalProperties', 'title', 'description', '$schema', '$id'],
-  array: ['type', 'items', 'minItems', 'maxItems', 'title', 'description'],
-  string: ['type', 'minLength', 'maxLength', 'pattern', 'enum', 'format', 'default', 'title', 'description'],
-  number: ['type', 'minimum', 'maximum', 'default', 'title', 'description'],
-  boolean: ['type', 'default', 'title', 'description'],
+  object: ['type', 'properties', 'required', 'additionalProperties', '$schema', '$id'],
+  array: ['type', 'items', 'minItems', 'maxItems'],
+  string: ['type', 'minLength', 'maxLength', 'pattern', 'enum', 'format', 'default'],
+  number: ['type', 'minimum', 'maximum', 'default'],
+  boolean: ['type', 'default'],
 };
 KEYWORDS.integer = KEYWORDS.number;
 
-export function readSettings(folder) {
+/** Everything in `folder`; templates from their own folder where one is given: the one the functions are packed with. */
+export function readSettings(folder, templates = join(folder, 'templates')) {
   const problems = [];
   const read = (path) => {
     try {
@@ -32,7 +35,7 @@ export function readSettings(folder) {
   checkSettings(settings, problems);
   const forms = [
     ...readForms(join(folder, 'files'), 'file', read, problems),
-    ...readForms(join(folder, 'templates'), 'template', read, problems),
+    ...readForms(templates, 'template', read, problems),
   ];
   const seen = new Set();
   for (const { id } of forms) {
@@ -127,7 +130,7 @@ function checkKeywords(schema, type, pointer, say, isScalar = false) {
     return;
   }
   for (const key of Object.keys(schema)) {
-    if (!known.includes(key)) say(`schema.json: ${pointer || '/'}: the widget does not know "${key}"`);
+    if (!known.includes(key) && !REMARKS.includes(key)) say(`schema.json: ${pointer || '/'}: the widget does not know "${key}"`);
   }
   if (schema.format && !['date', 'email'].includes(schema.format)) say(`schema.json: ${pointer}: format ${schema.format} is not known`);
   if (schema.pattern) {

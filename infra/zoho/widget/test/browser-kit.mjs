@@ -33,8 +33,8 @@ const NETWORK = /Failed to load resource/;
  * no console error but those of requests that `act` made fail (`mayFail`).
  */
 export async function withWidget(options, act) {
-  const { how = '', width = 900, height = 900, language = 'en_US', mayFail = false, init, prepare } = options;
-  const world = await startWorld();
+  const { how = '', width = 900, height = 900, language = 'en_US', mayFail = false, init, prepare, real } = options;
+  const world = await startWorld({ real });
   world.crm.user.language = language;
   await prepare?.(world);
   const context = await (await launch()).newContext({ viewport: { width, height }, locale: 'en-US', reducedMotion: 'reduce' });

@@ -297,3 +297,25 @@ test('the signed text reaches the door byte for byte, and tokens travel in heade
   assert.match(seen.find((request) => request.url.endsWith('/preview')).headers.authorization, /^Bearer /);
   assert.ok(world.seen.length >= 2 && world.seen.every((headers) => !('cookie' in headers) && !('referer' in headers)));
 }));
+
+test('outside the CRM, and where the SDK is blocked, it says so', () => withWidget({
+  mayFail: true,
+  prepare: (world) => {
+    world.withoutSdk = true;
+  },
+}, async ({ world, w, fails, trouble }) => {
+  const panel = await fails('no_crm');
+  world.withoutSdk = false;
+  assert.match(await panel.textContent(), /Reload the page/);
+  assert.equal(await w.locator('main').textContent(), 'Loading…');
+  trouble.splice(0, trouble.length, ...trouble.filter((line) => !/MIME|Refused to execute/.test(line)));
+}));
+
+test('without its settings it says so', () => withWidget({
+  mayFail: true,
+  prepare: (world) => {
+    world.withoutConfig = true;
+  },
+}, async ({ fails }) => {
+  await fails('no_config');
+}));

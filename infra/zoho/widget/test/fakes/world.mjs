@@ -13,6 +13,7 @@ import { FakeCrm } from './crm.mjs';
 import { FakeDoors } from './doors.mjs';
 import { corsOf, decorate, preflight } from './cors.mjs';
 import { pdf } from './pdf.mjs';
+import { putBehind } from './real.mjs';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const TYPES = {
@@ -37,8 +38,8 @@ const bodyOf = async (request) => {
   return Buffer.concat(parts);
 };
 
-/** Starts everything. `ports` fixes the four ports. */
-export async function startWorld({ ports = [0, 0, 0, 0] } = {}) {
+/** Starts everything. `ports` fixes the four ports; `real` puts the real doors behind it (real.mjs). */
+export async function startWorld({ ports = [0, 0, 0, 0], real = null } = {}) {
   const world = { offset: 0, faults: [], seen: [] };
   world.now = () => Date.now() + world.offset;
   const servers = [];
@@ -58,7 +59,7 @@ export async function startWorld({ ports = [0, 0, 0, 0] } = {}) {
   const path = join(folder, 'settings/settings.json');
   const settings = JSON.parse(readFileSync(path, 'utf8'));
   writeFileSync(path, JSON.stringify({
-    ...settings, stage: 'local', intake_url: world.intakeUrl, side_effect_url: world.sideEffectUrl,
+    ...settings, stage: 'local', file_fields: real ? [{ api_name: 'Contract_PDF' }] : [], intake_url: world.intakeUrl, side_effect_url: world.sideEffectUrl,
     sdk_url: `${world.crmUrl}/sdk.js`,
   }));
   world.app = join(build(join(folder, 'settings'), join(folder, 'out')), 'app');
@@ -83,6 +84,7 @@ export async function startWorld({ ports = [0, 0, 0, 0] } = {}) {
     ['Contract', '', 'between Example Ltd and the Springfield library', '', 'Signed in two copies.'], ['Page two'], ['Page three'],
   ]));
   world.crm.attach('Deals', world.deal.id, 'notes.txt', Buffer.from('notes'));
+  if (real) await putBehind(world, real);
   world.stop = async () => {
     await Promise.all(servers.map((server) => new Promise((done) => {
       server.closeAllConnections();
@@ -99,14 +101,14 @@ async function serveCrm(world, request, response) {
   const url = new URL(request.url, world.crmUrl);
   const script = (name) => response.writeHead(200, { 'content-type': 'text/javascript' })
     .end(readFileSync(join(ROOT, 'stand-in', name)));
+  if (url.pathname === '/sdk.js' && world.withoutSdk) return response.writeHead(404).end();
   if (url.pathname === '/sdk.js') return script('sdk.js');
   if (url.pathname === '/host.js') return script('host.js');
   if (url.pathname === '/favicon.ico') return response.writeHead(204).end();
   if (url.pathname === '/call' && request.method === 'POST') {
     const { name, args } = JSON.parse(await bodyOf(request));
-    await world.slowCrm?.(name, args);
+    await world.refresh?.();
     const told = world.crm.call(name, args);
-    if (told === 'drop') return request.destroy();
     return response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(told));
   }
   const [, kind, id] = url.pathname.split('/');
@@ -133,6 +135,7 @@ async function serveWidget(world, request, response) {
   const path = normalize(new URL(request.url, world.widgetUrl).pathname);
   const headers = { 'content-security-policy': `${world.policy}; frame-ancestors ${world.crmUrl}`, 'x-content-type-options': 'nosniff' };
   if (path === '/favicon.ico') return response.writeHead(204, headers).end();
+  if (world.withoutConfig && path === '/config.json') return response.writeHead(404, headers).end();
   try {
     const body = readFileSync(join(world.app, path));
     return response.writeHead(200, { ...headers, 'content-type': TYPES[extname(path)] ?? 'application/octet-stream' }).end(body);
@@ -158,7 +161,7 @@ async function serveDoor(world, door, request, response) {
   }
   if (fault?.wait) await fault.wait();
   const asked = { method: request.method, path, headers: request.headers, body };
-  const answer = typeof fault?.do === 'function' ? fault.do(asked) : world.doors.serve(door, asked);
+  const answer = typeof fault?.do === 'function' ? fault.do(asked) : await world.doors.serve(door, asked);
   if (fault?.do === 'drop') {
     request.socket.destroy();
     return;

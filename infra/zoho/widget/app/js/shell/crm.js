@@ -51,12 +51,18 @@ export function crmOf(sdk, config) {
   async function open() {
     const at = await place(sdk);
     if (!at) return { failure: failure('no_record', 'open') };
+    enlarge();
     const user = await currentUser();
     const record = await within(sdk.CRM.API.getRecord({ Entity: at.module, RecordID: at.id }), CRM_TIMEOUT_MS);
     const values = rowsOf(record)[0];
     if (!values) return { user, failure: failure('no_record', 'open') };
     const [files, sends] = await Promise.all([filesOf(at, values), sendsOf(at)]);
     return { user, record: { ...at, name: nameOf(values), values }, files, sends };
+  }
+
+  /** A window of the CRM opens small. Where it cannot be enlarged the page is what it is. */
+  function enlarge() {
+    Promise.resolve().then(() => sdk.CRM.UI.Resize({ height: '800', width: '960' })).catch(() => {});
   }
 
   async function currentUser() {
