@@ -2,7 +2,6 @@
 
 import { fieldsOf } from '../app/js/core/schema.js';
 import { readSettings } from '../pack/settings.mjs';
-import { rulesOf } from '../pack/functions.mjs';
 import { initial, update } from '../app/js/core/machine.js';
 import { FakeCrm } from './fakes/crm.mjs';
 import { FakeDoors } from './fakes/doors.mjs';
@@ -37,7 +36,7 @@ export function surroundings() {
   const keys = { intake: 'i'.repeat(32), side_effect: 's'.repeat(32), token: 't'.repeat(32) };
   world.keys = keys;
   world.config = config;
-  world.crm = new FakeCrm({ settings: config, rules: rulesOf(config.forms), keys, now });
+  world.crm = new FakeCrm({ settings: config, forms: config.forms, keys, now });
   world.doors = new FakeDoors({ crm: world.crm, settings: config, keys, now, drivers: config.forms.map((f) => f.driver) });
   world.deal = world.crm.add('Deals', {
     Deal_Name: 'Library', Contact_Name: { name: 'Ada' }, Mailing_Street: '1 Main Street', Mailing_City: 'Springfield',

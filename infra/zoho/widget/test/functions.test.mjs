@@ -1,4 +1,4 @@
-// The CRM functions: their sources, read; and what they sign, against the doors' own vectors.
+// The CRM functions: their sources, read, and run by fakes/deluge.mjs.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import assert from 'node:assert/strict';
 import { FUNCTIONS, functionSource, literal, rulesOf } from '../pack/functions.mjs';
 import { readSettings } from '../pack/settings.mjs';
 import { EXAMPLE, surroundings } from './core-kit.mjs';
+import { FakeCrm } from './fakes/crm.mjs';
 import { refusal, sign } from './fakes/signature.mjs';
 
 const FOLDER = fileURLToPath(new URL('../../functions', import.meta.url));
@@ -77,6 +78,14 @@ const args = (world, more) => ({
 });
 const run = (world, name, given) => JSON.parse(world.crm.execute(name, { arguments: JSON.stringify(given) }).answer.details.output);
 
+test('the sources are read whole, and nothing in a run of them fails unseen', () => {
+  const world = surroundings();
+  const caught = [];
+  world.crm.onCaught = (error) => caught.push(error.message);
+  assert.equal(run(world, 'sendtrail_save', args(world)).ok, true);
+  assert.deepEqual(caught, []);
+});
+
 test('nothing is signed for what the caller may not read, or may not name', () => {
   const world = surroundings();
   const other = world.crm.add('Deals', { Deal_Name: 'Other' });
@@ -84,7 +93,7 @@ test('nothing is signed for what the caller may not read, or may not name', () =
   assert.equal(save({}).ok, true);
   assert.equal(save({ module: 'Users' }).code, 'not_allowed');
   assert.equal(save({ record_id: '999' }).code, 'not_allowed');
-  assert.equal(save({ record_id: '1/../2' }).code, 'not_allowed');
+  assert.equal(save({ record_id: '1/../2' }).code, 'bad_field');
   assert.equal(save({ record_id: other.id }).code, 'not_allowed', 'a file of another record');
   assert.equal(save({ file_kind: 'field', file_id: 'Secret_File' }).code, 'not_allowed');
   assert.equal(save({ request_key: 'a.b' }).code, 'bad_field');
@@ -116,4 +125,80 @@ test('a press is signed for histories of the record it is on, and no others', ()
   assert.equal(run(world, 'sendtrail_press', { ...given, history_id: '404' }).code, 'not_allowed');
   assert.equal(run(world, 'sendtrail_press', { ...given, history_id: row.id, document_sha256: 'A'.repeat(64) }).code, 'bad_field');
   assert.equal(run(world, 'sendtrail_press', { ...given, history_id: row.id, again_of: 'a b' }).code, 'bad_field');
+});
+
+test('a user who has not authorised the connection is told so, and one without a key', () => {
+  const world = surroundings();
+  world.crm.isConnected = false;
+  assert.equal(run(world, 'sendtrail_save', args(world)).code, 'connection');
+  world.crm.isConnected = true;
+  delete world.crm.keys.intake;
+  assert.equal(run(world, 'sendtrail_save', args(world)).code, 'function_setup');
+});
+
+test('every kind of field is taken within its bounds, rows too', () => {
+  const world = surroundings();
+  const to = { name: 'Ada', address_line1: '1', address_city: 'S', address_state: 'IL', address_zip: '01234' };
+  const line = { description: 'Setup', quantity: 2, unit_price: 19.9, evil: 'x' };
+  const save = (fields) => run(world, 'sendtrail_save', args(world, { form: 'quotation-en', input: JSON.stringify({ to, fields }) }));
+  const good = { number: 'Q "1" \\ 山田 🐈', currency: 'EUR', lines: [line, { ...line, unit_price: -0.5 }] };
+  const built = JSON.parse(save(good).body);
+  assert.deepEqual(built.source, { module: 'Deals', record_id: world.deal.id, kind: 'template', template: 'quotation-en' });
+  assert.equal(built.to.address_zip, '01234');
+  assert.equal(built.fields.number, good.number);
+  assert.deepEqual(built.fields.lines, [{ description: 'Setup', quantity: 2, unit_price: 19.9 }, { description: 'Setup', quantity: 2, unit_price: -0.5 }]);
+  for (const fields of [
+    { ...good, number: 'x'.repeat(81) }, { ...good, lines: Array(21).fill(line) }, { ...good, lines: [{ ...line, quantity: 'many' }] },
+    { ...good, lines: [{ ...line, unit_price: { a: 1 } }] }, { ...good, lines: [{ ...line, description: 'x'.repeat(241) }] },
+  ]) assert.equal(save(fields).code, 'bad_field', JSON.stringify(fields));
+  for (const lines of ['x', 7, [7], [[]]]) assert.equal(save({ ...good, lines }).ok, false);
+  // A text field is a text, whatever it was.
+  assert.equal(JSON.parse(save({ ...good, number: { a: [1] } }).body).fields.number, '{"a":[1]}');
+});
+
+test('a fixed field is the record\'s, whatever the browser says', () => {
+  const world = surroundings();
+  const form = world.config.forms.find((f) => f.id === 'letter');
+  form.fixed = ['/to/name', '/to/address_city'];
+  const fresh = new FakeCrm({ settings: world.config, forms: world.config.forms, keys: world.keys, now: () => world.time });
+  Object.assign(fresh, { records: world.crm.records, attachments: world.crm.attachments });
+  const input = JSON.stringify({ to: { name: 'Somebody else', address_city: 'Elsewhere', address_zip: '1' }, fields: {} });
+  const { to } = JSON.parse(run({ crm: fresh }, 'sendtrail_save', args(world, { input })).body);
+  assert.deepEqual(to, { name: 'Ada', address_city: 'Springfield', address_zip: '1' });
+});
+
+test('a review is signed for operators, with a reason, and for nobody else', () => {
+  const world = surroundings();
+  const row = world.crm.add('Send_Histories', {});
+  const given = { history_id: row.id, request_key: 'k'.repeat(36), decision: 'settle_failed', external_id: '', reason: 'Came back by post.' };
+  const review = (more = {}) => run(world, 'sendtrail_review', { ...given, ...more });
+  assert.equal(review().code, 'not_allowed');
+  world.crm.operators = ['26011'];
+  const { body, signature, id, timestamp } = review();
+  assert.deepEqual(JSON.parse(body), {
+    aud: 'local/intake', op: 'review', history_id: row.id, decision: 'settle_failed', reason: 'Came back by post.',
+    actor: { id: world.crm.user.id, name: 'Sam Seller' },
+  });
+  assert.equal(signature, sign(world.keys.intake, id, timestamp, body));
+  assert.equal(JSON.parse(review({ decision: 'resume', external_id: 'ltr_1' }).body).external_id, 'ltr_1');
+  assert.equal(review({ reason: ' x ' }).field, '/reason');
+  assert.equal(review({ reason: 'x'.repeat(501) }).field, '/reason');
+  assert.equal(review({ external_id: 'a b' }).field, '/external_id');
+  assert.equal(review({ decision: 'delete' }).code, 'bad_field');
+  assert.equal(review({ history_id: '404' }).code, 'not_allowed');
+});
+
+test('no argument makes a function fail without an answer', () => {
+  const world = surroundings();
+  const odd = ['', 'null', '[]', '{}', '{"to":7}', '{"to":{"name":{}}}', '{"to":[]}', '"', '\u0000', 'x'.repeat(70), '1', '../', '${x}', '"+key+"'];
+  const known = ['bad_field', 'not_allowed', 'wrong_record', 'function_failed'];
+  for (const name of ['sendtrail_save', 'sendtrail_press', 'sendtrail_review']) {
+    for (const key of Object.keys(args(world)).concat('document_sha256', 'again_of', 'decision', 'external_id', 'reason')) {
+      for (const value of odd) {
+        const told = run(world, name, { ...args(world), document_sha256: '0'.repeat(64), again_of: '', decision: 'resume', external_id: '', reason: 'why', [key]: value });
+        assert.ok(told.ok === true || known.includes(told.code), `${name} ${key} ${value}: ${JSON.stringify(told)}`);
+        if (told.ok) assert.ok(!told.body.includes(world.keys.intake) && !JSON.parse(told.body).key);
+      }
+    }
+  }
 });

@@ -3,9 +3,9 @@
 import { functionsOf } from './functions.mjs';
 
 export class FakeCrm {
-  constructor({ settings, rules, keys, now }) {
+  constructor({ settings, forms, keys, now }) {
     Object.assign(this, { settings, now });
-    this.user = { id: '4150868000000225013', full_name: 'Sam Seller', email: 'sam@example.com', language: 'en_US' };
+    this.user = { id: '4150868000000225013', full_name: 'Sam Seller', email: 'sam@example.com', language: 'en_US', profile: { id: '26011', name: 'Standard' } };
     this.records = new Map();
     this.attachments = new Map();
     this.opened = [];
@@ -13,7 +13,9 @@ export class FakeCrm {
     this.broken = new Map();
     this.nextId = 5725767000000524100n;
     this.keys = keys;
-    this.functions = functionsOf({ crm: this, settings, rules, keys, now });
+    /** Whether the user has authorised the connection. */
+    this.isConnected = true;
+    this.functions = functionsOf({ crm: this, settings, forms, now });
   }
 
   add(module, values) {
@@ -65,6 +67,22 @@ export class FakeCrm {
     }
   }
 
+  /** The CRM's REST API over the connection: with the rights of the user who is signed in. */
+  invoke(url, connection) {
+    if (connection !== 'sendtrail_user') throw new Error(`no connection ${connection}`);
+    if (!this.isConnected) throw new Error('not authorised');
+    const base = `${this.settings.crm_api_url}/crm/v8/`;
+    if (!url.startsWith(base)) throw new Error(`another address: ${url}`);
+    const [path, query = ''] = url.slice(base.length).split('?');
+    const [module, id, related] = path.split('/');
+    if (path === 'users' && query === 'type=CurrentUser') return { status: 200, json: { users: [this.user] } };
+    const record = id && this.readAsUser(module, id);
+    if (!record) return { status: 204 };
+    if (related === undefined) return { status: 200, json: { data: [record] } };
+    const files = this.attachmentsAsUser(module, id).map(({ bytes: _, ...row }) => row);
+    return files.length > 0 && related === 'Attachments' ? { status: 200, json: { data: files } } : { status: 204 };
+  }
+
   /** `select a, b from M where (x = '1' and y = '2') order by … limit n`, and nothing else. */
   coql(query) {
     const form = /^select ([\w, ]+) from (\w+) where \(?(\w+ = '[\w-]*'(?: and \w+ = '[\w-]*')*)\)?(?: order by \w+ desc)? limit \d+$/;
@@ -80,7 +98,7 @@ export class FakeCrm {
     const run = this.functions[name];
     if (!run) return { answer: { code: 'RESOURCE_NOT_FOUND', message: 'no such function' } };
     const args = JSON.parse(text);
-    // A function's arguments are texts.
+    // A function's arguments are texts, and all of them are there.
     if (Object.values(args).some((value) => typeof value !== 'string')) return { answer: { code: 'INVALID_DATA' } };
     return { answer: { code: 'success', details: { output: JSON.stringify(run(args)), output_type: 'string' } } };
   }

@@ -8,7 +8,6 @@ import { extname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, policy } from '../../pack.mjs';
 import { readSettings } from '../../pack/settings.mjs';
-import { rulesOf } from '../../pack/functions.mjs';
 import { FakeCrm } from './crm.mjs';
 import { FakeDoors } from './doors.mjs';
 import { corsOf, decorate, preflight } from './cors.mjs';
@@ -74,7 +73,7 @@ export async function startWorld({ ports = [0, 0, 0, 0], real = null } = {}) {
     token: 'a test key for tokens, 32 characters or more',
   };
   world.keys = keys;
-  world.crm = new FakeCrm({ settings: read, rules: rulesOf(forms), keys: { ...keys }, now: world.now });
+  world.crm = new FakeCrm({ settings: read, forms, keys: { ...keys }, now: world.now });
   world.doors = new FakeDoors({ crm: world.crm, settings: read, keys, now: world.now, drivers: forms.map((f) => f.driver) });
   world.deal = world.crm.add('Deals', {
     Deal_Name: 'Springfield library', Contact_Name: { name: 'Ada Lovelace', id: '57' }, Mailing_Street: '1 Main Street',
