@@ -20,7 +20,7 @@ async function findings(frame) {
 }
 
 for (const language of ['en_US', 'ja_JP']) {
-  for (const width of [900, 400]) {
+  for (const width of [900, 400, 320]) {
     test(`no finding of axe-core, and nothing cut off, at ${width} px in ${language}`, () =>
       withWidget({ width, language, mayFail: true }, async ({ world, w, frame, to, fails }) => {
         const look = async (what) => {

@@ -166,6 +166,42 @@ test('a document that cannot be drawn cannot be confirmed', () => withWidget({
   trouble.splice(0, trouble.length, ...trouble.filter((line) => !line.startsWith('warning: Warning:')));
 }));
 
+test('a page that turns out not to be drawable takes the confirm back', () => withWidget({
+  mayFail: true,
+  prepare: (world) => {
+    const text = pdf([['Page one'], ['Page two']]).toString('latin1').replace('/Kids [5 0 R 7 0 R]', '/Kids [5 0 R 99 0 R]');
+    world.crm.attach('Deals', world.deal.id, 'half.pdf', Buffer.from(text, 'latin1'));
+  },
+}, async ({ w, to, fails, trouble }) => {
+  await to.start();
+  await w.getByRole('button', { name: /half\.pdf/ }).click();
+  await w.locator('#to-preview').click();
+  await fails('cannot_draw');
+  assert.equal(await w.locator('#confirm').isEnabled(), false);
+  trouble.splice(0, trouble.length, ...trouble.filter((line) => !line.startsWith('warning: Warning:')));
+}));
+
+test('what decodes JPEG 2000 and JBIG2 without WebAssembly runs under the policy', () => withWidget({}, async ({ frame, to }) => {
+  await to.start();
+  const kinds = await frame().evaluate(async () => {
+    const made = [];
+    for (const name of ['openjpeg', 'jbig2']) {
+      const { default: instantiate } = await import(new URL(`pdfjs/wasm/${name}_nowasm_fallback.js`, document.baseURI).href);
+      made.push(typeof instantiate);
+    }
+    return made;
+  });
+  assert.deepEqual(kinds, ['function', 'function']);
+}));
+
+test('a refusal of what no form has a field for is for the administrator', () => withWidget({ mayFail: true }, async ({ world, w, to, fails }) => {
+  world.doors.refuse = () => [{ pointer: '/source', detail: 'needs either attachment_id or field' }];
+  await to.form();
+  await w.locator('#to-preview').click();
+  const panel = await fails('driver_missing');
+  assert.match(await panel.textContent(), /needs either attachment_id or field/);
+}));
+
 test('a document with scripts is drawn, and runs none of them', () => withWidget({
   prepare: (world) => {
     const text = pdf([['With a script']]).toString('latin1')

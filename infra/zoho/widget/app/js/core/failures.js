@@ -36,6 +36,8 @@ const BY_CODE = {
   draining: 'unavailable', internal: 'broken',
 };
 const BY_STATUS = { 401: 'unauthorized', 403: 'unauthorized', 404: 'gone', 413: 'too_large', 429: 'busy', 503: 'unavailable' };
+/** Whose `detail` says more than our words do: the door's own text, in English. */
+const DETAILED = ['unusable', 'source', 'too_large', 'not_sendable', 'driver_missing', 'record_changed'];
 /** Answers after which nothing was sent for certain, though they are 5xx: the door says so. */
 const NOTHING_WAS_SENT = ['rate_limited', 'crm_unavailable', 'no_time', 'draining'];
 
@@ -57,8 +59,19 @@ export function doorFailure(answer, task) {
     if (code === 'already_sent' && typeof problem.twin === 'string') more.twin = problem.twin;
   }
   if (code === 'unauthorized' && (task === 'preview' || task === 'confirm')) code = 'expired';
-  if (code === 'invalid') more.errors = problemErrors(problem);
+  if (code === 'invalid') {
+    more.errors = problemErrors(problem);
+    // What no form has a field for is wrong with the settings, not with what was typed.
+    if (!more.errors.some((pointer) => /^\/(to|fields)\//.test(pointer))) code = 'driver_missing';
+  }
+  if (DETAILED.includes(code)) more.reason = reasonOf(problem);
   return failure(code, task, more);
+}
+
+function reasonOf({ detail, errors }) {
+  const first = Array.isArray(errors) ? errors[0] : null;
+  const text = typeof detail === 'string' ? detail : first && `${first.pointer ?? ''} ${first.detail ?? ''}`.trim();
+  return text ? text.slice(0, 200) : null;
 }
 
 function problemErrors(problem) {

@@ -41,8 +41,8 @@ async function pdfjs() {
   }
 }
 
-/** Draws the document into `box`. Rejects where it cannot be drawn. */
-export async function drawDocument(bytes, box, { viewer, pageLabel, noText }) {
+/** Draws the document into `box`. Rejects where it cannot be drawn; `onFailed` is told of a page that cannot, later. */
+export async function drawDocument(bytes, box, { viewer, pageLabel, noText, onFailed }) {
   const { getDocument, AnnotationMode } = await pdfjs();
   const task = getDocument({
     data: bytes, enableXfa: false, useWasm: false, stopAtErrors: false, disableAutoFetch: true, disableStream: true,
@@ -82,7 +82,9 @@ export async function drawDocument(bytes, box, { viewer, pageLabel, noText }) {
   }
 
   const drawSoon = (f) => draw(f).catch((error) => {
-    if (error?.name !== 'RenderingCancelledException') f.element.dataset.drawn = 'failed';
+    if (isClosed || error?.name === 'RenderingCancelledException') return;
+    f.element.dataset.drawn = 'failed';
+    onFailed();
   });
   const near = new IntersectionObserver((entries) => {
     for (const entry of entries) {

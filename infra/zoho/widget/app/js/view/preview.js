@@ -49,6 +49,7 @@ export function previewScreen(main, state, context) {
       if (!bytes) throw new Error('the document is gone');
       const next = await drawDocument(bytes, pages, {
         viewer, pageLabel: (n, of) => say(words.preview.page, { n, of }), noText: words.preview.noText,
+        onFailed: () => send({ type: 'undrawable', handle: own }),
       });
       if (own !== handle) {
         next.close();

@@ -42,8 +42,10 @@ export function viewOf(root, send, copyOf) {
     show(state, context);
     const showsFailure = state.failure !== last.failure || state.busy !== last.busy;
     if (showsFailure) {
+      const hadFocus = parts.failure.contains(document.activeElement);
       parts.failure.replaceChildren(...(state.failure ? [failurePanel(state, context)] : []));
       if (state.failure && state.failure !== last.failure) parts.failure.firstChild.focus();
+      else if (hadFocus) parts.main.focus({ preventScroll: true });
     }
     status(parts.status, state, words);
     last = state;
