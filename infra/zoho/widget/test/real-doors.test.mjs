@@ -5,6 +5,8 @@
 import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { close, withWidget } from './browser-kit.mjs';
+import { surroundings } from './core-kit.mjs';
+import { interview } from './fakes/interview.mjs';
 import { startReal } from './fakes/real.mjs';
 
 const BINARY = process.env.SENDTRAIL;
@@ -123,6 +125,23 @@ test('a wrong key names the administrator', { skip }, () => on({ mayFail: true }
   await panel.locator('.main').click();
   await to.drawn();
 }));
+
+test('the fake doors answer as the real ones do', { skip }, async () => {
+  const world = surroundings();
+  const fake = {
+    name: 'fake', keys: world.keys, stage: 'local', now: () => world.time,
+    source: { module: 'Deals', record_id: world.deal.id, attachment_id: world.file.id },
+    serve: (door, request) => world.doors.serve(door, request),
+  };
+  // A stack of its own: here nothing was sent from the record before.
+  const own = await startReal(BINARY);
+  const { keys, stage, source, serve } = own;
+  const [one, other] = [await interview(fake), await interview({ name: 'real', keys, stage, source, serve, now: Date.now }).finally(own.stop)];
+  const settled = (said) => said
+    // By then the poller may have been there.
+    .map(([question, status, what]) => [question, status, String(what).replace(/^(accepted|succeeded)\b/, 'on its way')]);
+  assert.deepEqual(settled(one), settled(other));
+});
 
 async function fillAddress(w, name = 'Ada Lovelace') {
   for (const [label, text] of [['Name', name], ['Street', '1 Main Street'], ['City', 'Springfield'], ['State', 'IL'], ['Postcode', '62701']]) {

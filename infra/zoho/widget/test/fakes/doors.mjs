@@ -218,7 +218,8 @@ export class FakeDoors {
 
   send(request) {
     const body = this.signed(request, this.keys.side_effect, `${this.settings.stage}/side-effect`, 'send', undefined);
-    if (Object.keys(body).some((key) => !SEND_KEYS.includes(key)) || !body.actor?.id || !body.actor?.name) {
+    if (Object.keys(body).some((key) => !SEND_KEYS.includes(key)) || !body.actor?.id || !body.actor?.name
+      || !/^[0-9a-f]{64}$/.test(body.document_sha256)) {
       throw new Refused('invalid_request');
     }
     const record = this.history(body.history_id);
