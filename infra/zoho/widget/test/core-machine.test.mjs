@@ -179,6 +179,14 @@ test('a reload at each step comes back to it', () => {
   }
 });
 
+test('another tab that may press shows to whom, from the record', () => {
+  const { world, widget } = at('send');
+  const next = reload(world, widget, false);
+  assert.equal(next.state.step, 'send');
+  assert.equal(next.state.values.to.name, 'Ada');
+  assert.equal(next.state.press.key, widget.state.press.key);
+});
+
 test('after what was requested another tab begins anew', () => {
   const { world, widget } = at('done');
   const next = reload(world, widget, false);

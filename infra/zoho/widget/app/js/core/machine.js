@@ -12,14 +12,12 @@ import { press, signedPress, pressed } from './pressing.js';
 import { failure } from './failures.js';
 import { begin } from './task.js';
 
-export const STEPS = ['start', 'form', 'preview', 'send', 'done'];
-
 /** The state before anything is known. */
 export function initial() {
   return {
     step: 'opening', busy: null, n: 0, failure: null, notice: null, now: 0, formRev: 0,
     config: null, record: null, user: null, files: [], sends: null,
-    choice: null, values: null, errors: {}, phase: null, pending: null,
+    choice: null, values: null, errors: {}, phase: null,
     save: null, doc: null, press: null, history: null,
   };
 }
@@ -144,7 +142,7 @@ function back(state) {
 function restart(state) {
   if (state.record === null || state.step === 'opening') return null;
   const drop = state.doc?.handle ? [{ kind: 'forget', handle: state.doc.handle }] : [];
-  const empty = { choice: null, values: null, errors: {}, phase: null, pending: null };
+  const empty = { choice: null, values: null, errors: {}, phase: null };
   const next = { ...state, ...empty, save: null, doc: null, press: null, history: null, notice: null, step: 'start' };
   const [begun, effects] = begin(next, 'sends', { kind: 'sends' });
   return [begun, [...drop, ...effects]];

@@ -115,7 +115,9 @@ function resumed(state, { history, fresh }) {
   if (isRequested(history.state)) return next.values ? done(next, history) : [forgotten(next, null)];
   const isOurs = history.state === 'confirmed' && history.sha256 && history.sha256 === state.doc?.sha256;
   if (isOurs && ['confirmed', 'pressing'].includes(state.phase)) {
-    const [ready] = readyToSend(next, {}, fresh);
+    // Another tab has no form: the record's own input tells the recipient.
+    const known = next.values ? next : { ...next, ...draftOf(next, history) };
+    const [ready] = readyToSend(known, {}, fresh);
     return [{ ...ready, notice: state.phase === 'pressing' ? 'press_again' : 'resumed' }];
   }
   if (next.values && next.phase !== 'requested') return [{ ...next, phase: 'form', doc: null, press: null }];

@@ -17,7 +17,7 @@ export function isRequested(deliveryState) {
 export function done(state, history) {
   const drop = state.doc?.handle ? [{ kind: 'forget', handle: state.doc.handle }] : [];
   return [{
-    ...state, step: 'done', phase: 'requested', history, failure: null, notice: null, pending: null,
+    ...state, step: 'done', phase: 'requested', history, failure: null, notice: null,
     doc: state.doc ? { ...state.doc, handle: null } : null,
   }, drop];
 }

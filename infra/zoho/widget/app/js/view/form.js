@@ -110,8 +110,9 @@ function rowsOf(f, pointer, rows, own) {
 
 function mistakeOf(pointer, { errors, words: { words, say } }) {
   const mistake = errors[pointer];
-  return mistake
-    ? h('p', { class: 'mistake', id: `${idOf(pointer)}-mistake`, 'data-mistake': pointer }, say(words.mistake[mistake.code], mistake)) : null;
+  if (!mistake) return null;
+  const about = { class: 'mistake', id: `${idOf(pointer)}-mistake`, 'data-mistake': pointer };
+  return h('p', about, say(words.mistake[mistake.code], mistake));
 }
 
 function inputOf(f, pointer, value, own) {
